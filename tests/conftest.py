@@ -1,71 +1,73 @@
-"""Fixed seeds, a kernel store for tests, and the options `--stress`, `--turn`, `--cold`."""
+"""Fixed seeds, a kernel store for tests, and the options `--full`, `--soak` and `--cold`."""
 
 from __future__ import annotations
 
 import gc
 import os
+import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, core, is_hypothesis_test, settings
 
 from codegen.backend import store as store_module
-from codegen.backend.store import KernelStore, default_store
-from codegen.pipeline import stored_programs
+from codegen.backend.store import default_store
 from codegen.support.settings import settings as read_settings
+from tests.tools.extent import EXTENT, SOAK_FACTOR, covering, extent, is_full, lower_levels
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
-from tests.tools.stress import STRESS, TURN, in_turn, is_stress, lower_levels, today, turn
 from tilejit.layout.formats import registry
 from tilejit.numpy_api.copyto import known_copy, known_on_one_thread
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
-"""The seed of every test with random draws."""
-
-ROTATION = 3
-"""One in this many of the tests marked `rotated` runs each day."""
+"""The seed of every test with random draws, except in a soak."""
 
 settings.register_profile(
-    "fixed",
+    "full",
     derandomize=True,
     deadline=None,
     database=None,
     max_examples=100,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    suppress_health_check=list(HealthCheck),
 )
-settings.register_profile("share", parent=settings.get_profile("fixed"), max_examples=35)
+settings.register_profile("plain", parent=settings.get_profile("full"), max_examples=20)
+settings.register_profile(
+    "soak", parent=settings.get_profile("full"), derandomize=False, max_examples=100 * SOAK_FACTOR
+)
+
+SOAK_SEED = "TILEJIT_TEST_SEED"
+"""The variable with the seed of a soak."""
 
 _own_store: list[Path | None] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-goldens", action="store_true", help="write the golden files")
-    parser.addoption("--stress", action="store_true", help="run every test, every case, every CPU level")
+    parser.addoption("--full", action="store_true", help="run every test, every case, every CPU level")
+    parser.addoption("--soak", action="store_true", help="run only tests with random draws, from a new seed")
+    parser.addoption("--seed", type=int, help="the seed of --soak, to repeat one")
     parser.addoption("--cold", action="store_true", help="start without the kernels of earlier runs")
-    parser.addoption("--turn", type=int, help="the share of the cases to run; by default that of the day")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set up the environment before any test is imported. xdist's workers and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells ignore it in background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("turn") is not None and config.getoption("stress"):
-        raise pytest.UsageError("--stress runs everything; omit --turn")
-    if config.getoption("stress"):
-        os.environ[STRESS] = "1"
-    if config.getoption("turn") is not None:
-        os.environ[TURN] = str(config.getoption("turn"))
-    os.environ.setdefault(TURN, str(today()))
-    try:
-        turn()
-    except ValueError as error:
-        raise pytest.UsageError(f"{TURN}: expected an integer, got {os.environ[TURN][:40]!r}") from error
-    settings.load_profile("fixed" if is_stress() else "share")
+    if config.getoption("soak"):
+        os.environ[EXTENT] = "soak"
+        given = config.getoption("seed")
+        os.environ.setdefault(SOAK_SEED, str(secrets.randbelow(2**32) if given is None else given))
+        core.global_force_seed = soak_seed()
+    elif config.getoption("seed") is not None:
+        raise pytest.UsageError("--seed belongs to --soak; other runs have a fixed seed")
+    elif config.getoption("full"):
+        os.environ[EXTENT] = "full"
+    elif not os.environ.get(EXTENT):
+        os.environ[EXTENT] = "plain"
+    settings.load_profile(extent())
     _own_store.append(open_store(cold=config.getoption("cold")))
-    nowhere = KernelStore(None, "tests patch decisions, which launch plans must not keep")
-    stored_programs.default_store = lambda: nowhere  # type: ignore[assignment]
 
 
 def pytest_unconfigure() -> None:
@@ -73,38 +75,43 @@ def pytest_unconfigure() -> None:
         close_store(_own_store.pop())
 
 
+def soak_seed() -> int:
+    """The seed of this soak."""
+    return int(os.environ[SOAK_SEED])
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests marked `stress`, and tests and cases of `rotated` and `share` outside this run's turn.
-
-    Tests that are selected by name, by `-k` or because they failed before always run. `-m stress` runs the
-    tests marked `stress`, with shares of their cases.
-    """
+    """Deselect what this run omits. Tests selected by name, with `-k` or with `--lf` always run."""
     chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
-    named = tuple(argument.rpartition("/")[2] for argument in config.args if "::" in argument)
-    if is_stress() or chosen or len(named) == len(config.args):
+    if extent() == "soak":
+        kept = [item for item in items if _draws(item)]
+    elif is_full() or chosen:
         return
-    left_out = set()
-    if "stress" not in config.getoption("markexpr"):  # "not stress" needs nothing here: pytest deselects them
-        left_out = {item for item in items if item.get_closest_marker("stress")}
-    shared, rotated = _cases_of(items, "share"), _cases_of(items, "rotated")
-    for cases in shared.values():
-        (part,) = cases[0].get_closest_marker("share").args
-        left_out.update(set(cases).difference(in_turn(cases, part)))
-    for test in set(rotated).difference(in_turn(list(rotated), ROTATION)):
-        left_out.update(rotated[test])
-    left_out = {item for item in left_out if not item.nodeid.rpartition("/")[2].startswith(named)}
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    else:
+        cases: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            if not item.get_closest_marker("full"):
+                cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        covered = {
+            same[position]
+            for same in cases.values()
+            for position in covering([_parameters(item) for item in same])
+        }
+        named = tuple(argument.rpartition("/")[2] for argument in config.args if "::" in argument)
+        kept = [item for item in items if item in covered or item.nodeid.rpartition("/")[2].startswith(named)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in {*kept}])
+        items[:] = kept
 
 
-def _cases_of(items: list[pytest.Item], mark: str) -> dict[str, list[pytest.Item]]:
-    """The cases of each test that has the mark."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker(mark):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return cases
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    """The parameters of a case; a test without parameters is its own only value."""
+    return item.callspec.params if hasattr(item, "callspec") else {"": item.nodeid}
+
+
+def _draws(item: pytest.Item) -> bool:
+    """Whether a test draws random cases."""
+    return "seed" in getattr(item, "fixturenames", ()) or is_hypothesis_test(getattr(item, "obj", None))
 
 
 def pytest_collection_finish() -> None:
@@ -117,10 +124,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_report_header() -> list[str]:
+    covers = {
+        "plain": "a fixed set without long tests, one case for each value of a parameter; --full runs all",
+        "full": "every test and case",
+        "soak": f"only tests with random draws, random seed {os.environ.get(SOAK_SEED)}",
+    }
     levels = ", ".join(lower_levels()) or "none"
-    amount = "every case" if is_stress() else f"a share of the cases (--turn {turn()}; --stress runs all)"
     return [
-        f"tilejit: seed {SEED}, {amount}",
+        f"tilejit: {covers[extent()]}",
         f"lower CPU levels: {levels}; kernels in {os.environ[OWN_STORE]}",
     ]
 
@@ -144,7 +155,7 @@ def _no_formats_registered() -> Iterator[None]:
 @pytest.fixture
 def seed() -> int:
     """The seed of tests with random draws."""
-    return SEED
+    return soak_seed() if extent() == "soak" else SEED
 
 
 @pytest.fixture

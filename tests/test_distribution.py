@@ -82,6 +82,7 @@ def build(tree: Path, step: str, out: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.full
 def test_the_sdist_has_sources_tests_and_docs(dist: Path) -> None:
     (path,) = dist.glob("*.tar.gz")
     top = f"tilejit-{tj.__version__}"

@@ -72,7 +72,7 @@ CASES = {
 RUNS = [(what, threads) for what in ("pack", "unpack", "cast") for threads in (1, 2)] + [("one element", 1)]
 
 
-@pytest.mark.share(4)
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES)
 def test_peak(case: str) -> None:
     """Each copy runs twice.

@@ -49,8 +49,7 @@ def child(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.rotated
-@pytest.mark.share(2)
+@pytest.mark.full
 @pytest.mark.parametrize("order", ["names first", "forwards", "backwards", "shuffled"])
 def test_no_module_replaces_a_public_name(order: str) -> None:
     """An import binds a module in its package, so a module named `relayout` would hide the function."""
@@ -128,7 +127,7 @@ PICKLED = {
 }
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("make", PICKLED.values(), ids=PICKLED)
 def test_pickles_are_read_in_a_fresh_process(make: Callable[[], object], tmp_path: Path) -> None:
     value = make()

@@ -86,7 +86,7 @@ def test_each_kind_of_cold_start_is_a_test() -> None:
     }
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "words", ["kernel and axpy and int32", "elementwise and dot", "sweep and 64 and f32", "pad and 1"]
 )

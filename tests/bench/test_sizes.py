@@ -136,7 +136,7 @@ def test_the_chart_shows_means_and_slowest_formats() -> None:
     assert "unpack" not in words
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_run_prints_saves_and_draws_a_chart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

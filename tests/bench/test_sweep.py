@@ -17,7 +17,6 @@ from bench.saved import runs_of
 from bench.sweep import AUTO, Arrays, Workload, best_of, measure, shown, workloads
 from bench.timing import Timing
 from tests.bench.test_charts import DATE, MACHINE
-from tests.tools.stress import in_turn
 
 METHOD = Method(rounds=1, threads=1, peers=(), peer_seconds=0.0)
 SMALL = Workload(
@@ -25,14 +24,15 @@ SMALL = Workload(
 )
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_every_workload_is_right_at_every_size() -> None:
-    """On small arrays, which the rows of a workload share. A run takes every third workload."""
-    for workload in in_turn(workloads(quick=True), 3):
+    """On small arrays, which the rows of a workload share."""
+    for workload in workloads(quick=True):
         few = replace(workload, sizes=(AUTO, 64, *workload.sizes[-4:-3]))
         assert [row.problem for row in measure(few, METHOD)] == [""] * len(few.sizes)
 
 
+@pytest.mark.full
 def test_a_wrong_answer_discards_only_its_own_size() -> None:
     right = SMALL.make(1)
 

@@ -30,7 +30,7 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(mode=0o700)
@@ -50,7 +50,7 @@ def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("formats", [("nowhere",), ("tpu", "blis-a, nr=3"), ("blis-a, mr=0",), ("tpu,",)])
 def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path) -> None:
     store = tmp_path / "store"
@@ -68,7 +68,7 @@ def test_commands_without_a_store_give_the_reason(command: str) -> None:
     assert "TILEJIT_NO_CACHE is set" in result.stderr
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_verify_names_and_removes_damaged_entries(tmp_path: Path) -> None:
     store, where = tmp_path / "store", {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     code = "import numpy as np, tilejit as tj; tj.pack(np.ones((40, 50), np.float32), '{1,0:T(8,128)}')"

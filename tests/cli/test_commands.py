@@ -56,7 +56,7 @@ def test_the_demos_numpy_code_packs_the_layout() -> None:
     assert np.array_equal(out, tilejit.pack(x, "{1,0:T(8,128)(2,1)}").buffer)
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("stage", ["nest", "schedule", "source", "llvm", "asm", "all"])
 def test_explain_prints_a_stage(stage: str) -> None:
     result = run("explain", "C", SHAPE, "--stage", stage)
@@ -83,7 +83,7 @@ def test_explain_takes_parameters() -> None:
     assert "parameter mr" in refuses("explain", "f32[30,20]", "C", "mr=4")
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("layout", "parameters"),
     [
@@ -138,6 +138,7 @@ def test_explain_needs_dimensions() -> None:
     refuses("explain", SHAPE, "C", "--stage", "none")
 
 
+@pytest.mark.full
 def test_cache_is_shown_and_cleared(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     empty = json.loads(child("cache", "info", "--json", **store).stdout)

@@ -40,7 +40,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -44,7 +44,7 @@ def test_tensors_are_listed_with_layouts_and_padding(packed: Path) -> None:
     assert found["total"]["padding_bytes"] == sum(row["padding_bytes"] for row in found["tensors"])
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("columns", [30, 60, 100])
 def test_every_tensor_is_listed(packed: Path, columns: int) -> None:
     done = run("show", packed, columns=columns)
@@ -57,7 +57,7 @@ def test_every_tensor_is_listed(packed: Path, columns: int) -> None:
     assert max(map(len, lines)) <= max(columns, 50)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_arrays_and_directories(tmp_path: Path) -> None:
     source, packed = tmp_path / "a", tmp_path / "b"
     source.mkdir()
@@ -91,7 +91,7 @@ def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     assert "belongs to another tensor" in fails("show", packed)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_tensor_of_a_file_is_drawn_in_its_own_layout(packed: Path) -> None:
     """`show FILE TENSOR` draws the shape that `show FILE` lists, or row-major order."""
     for row in json.loads(run("show", packed, "--json").stdout)["tensors"]:

@@ -44,7 +44,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in directory.iterdir()}
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_shards_are_packed_and_unpacked(shards: Path) -> None:
     packed, other, back = (shards.with_name(name) for name in ("packed", "other", "back"))
     there = run("pack", shards, packed, "--layout", "tenstorrent", "tile=16")
@@ -75,6 +75,7 @@ def test_named_tensors_of_a_directory(shards: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.full
 def test_a_directory_of_plain_files(tmp_path: Path) -> None:
     source, packed = tmp_path / "a", tmp_path / "b" / "c"
     source.mkdir()

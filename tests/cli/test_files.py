@@ -45,7 +45,6 @@ def test_a_npy_file_is_packed_and_unpacked(array: Path) -> None:
     assert back.read_bytes() == array.read_bytes()
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["y.npy", "a b'c.npy", "-y.npy"])
 @pytest.mark.parametrize("layout", ["tpu", "C", "(33,300):(300,1)", "(m mi) n -> m n mi, mi=2"])
 def test_the_unpack_command_runs_as_printed(
@@ -115,7 +114,6 @@ def test_json_describes_the_packed_file(model: Path, array: Path) -> None:
     )
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("link", [None, "symbolic", "hard"])
 @pytest.mark.parametrize("kind", ["array", "model"])
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--resume",), ("--no-clobber",)], ids=str)
@@ -199,7 +197,7 @@ main()
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
 def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None:
     target = model.with_name("out.safetensors")
@@ -236,6 +234,7 @@ def test_a_layout_error_exits_with_2_and_shows_a_caret(array: Path) -> None:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layout", ["tenstorrent", "((8,5),(64,5)):((64,2560),(1,512))", "{0,1}"])
 def test_relayout_of_a_npy_file(array: Path, layout: str) -> None:
     packed, other, back = (array.with_name(name) for name in ("packed.npy", "other.npy", "back.npy"))
@@ -248,7 +247,7 @@ def test_relayout_of_a_npy_file(array: Path, layout: str) -> None:
     assert back.read_bytes() == array.read_bytes()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_relayout_of_a_checkpoint(model: Path) -> None:
     packed, other, want = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
     run("pack", model, packed, "--layout", "tpu")
@@ -321,6 +320,7 @@ def test_relayout_names_missing_arguments(array: Path, model: Path) -> None:
 PATTERN = "... (m mi) n -> ... m n mi"
 
 
+@pytest.mark.full
 def test_parameters_of_formats_and_patterns(array: Path) -> None:
     packed, other = array.with_name("p.npy"), array.with_name("o.npy")
     x = np.load(array)

@@ -43,7 +43,7 @@ def piped(*arguments: object, data: bytes = b"", **variables: str) -> tuple[int,
     return done.returncode, done.stdout, done.stderr.decode()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_arrays_go_through_pipes(packed: bytes) -> None:
     undo = f"unpack it with: tilejit unpack - unpacked.npy --shape '{SHAPE}'"
     assert piped("pack", "-", "-", "--layout", LAYOUT, data=npy(X)) == (0, packed, f"{SHAPE}\n{undo}\n")
@@ -53,7 +53,7 @@ def test_arrays_go_through_pipes(packed: bytes) -> None:
     assert piped(*arguments, data=packed) == (0, other, "")
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_tensors_go_through_pipes(tmp_path: Path) -> None:
     code, made, said = piped("pack", "-", "-", "--layout", LAYOUT, data=save({"w": X}))
     assert code == 0
@@ -85,7 +85,7 @@ def test_buffered_pipes_leave_no_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("data", "arguments", "ends", "said"),
     [
@@ -140,6 +140,7 @@ def test_a_reader_that_closes_the_pipe_causes_no_error(tmp_path: Path) -> None:
         assert process.wait(60) == 1
 
 
+@pytest.mark.full
 def test_vectorize_reads_standard_input() -> None:
     direct = piped("show", "f32[3,5]{1,0:T(2,2)}")
     assert direct[0] == 0
@@ -150,7 +151,7 @@ def test_vectorize_reads_standard_input() -> None:
     assert piped("show", "-", data=b"f" * (2 << 20))[0] == 1
 
 
-@pytest.mark.share(2)
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limits there")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_which_streams_get_colors(
     assert not colored(None) or in_file
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", [("show", SHAPE), ("show", "-x"), ("pack", "--help")], ids=str)
 def test_a_terminal_gets_colors_unless_it_refuses_them(arguments: tuple[str, ...]) -> None:
     color = "\x1b["
@@ -91,7 +91,6 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
@@ -102,7 +101,7 @@ def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
     assert "Usage:" in lines[0]
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("columns", [40, 80])
 @pytest.mark.parametrize(
     "arguments",
@@ -122,7 +121,6 @@ def test_output_fits_the_terminal(arguments: tuple[str, ...], columns: int) -> N
     assert max(map(len, result.text.splitlines())) <= columns
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("columns", [40, 80])
 def test_progress_bars_appear_late_with_rate_and_time_left(columns: int) -> None:
     command = (sys.executable, "-c", SLOW.format(quiet=False, turns=14))
@@ -137,7 +135,7 @@ def test_progress_bars_appear_late_with_rate_and_time_left(columns: int) -> None
     assert max(map(len, lines)) <= columns
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_the_demos_bar_does_not_move_while_it_times() -> None:
     """It appears late, is drawn once per step from then on, and is removed at the end."""
     slow = (
@@ -155,7 +153,6 @@ def test_the_demos_bar_does_not_move_while_it_times() -> None:
     assert (result.code, result.screen) == (0, "")
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("how", "turns", "variables"),
     [
@@ -172,7 +169,7 @@ def test_no_progress_bar_without_a_terminal_or_with_quiet(
     assert (result.code, result.screen) == (0, "")
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_terminal_is_refused_as_a_binary_stream(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((8, 128), np.float32))
     result = shown(("pack", "x.npy", "-", "--layout", "tpu"), cwd=tmp_path)

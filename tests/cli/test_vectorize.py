@@ -75,7 +75,7 @@ def test_without_masks(files: Path) -> None:
     assert "--masks and --check are for MLIR" in refuses("vectorize", files / "loops.py", "--masks", "none")
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_check(files: Path) -> None:
     """It runs two files on the same arrays."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
@@ -272,7 +272,7 @@ def every_other(y, x, idx):
 )
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_printed_gathers_are_read_back(tmp_path: Path, interpreted: bool) -> None:
     """The printed text does what the functions do, including indices that count from the end."""
@@ -318,7 +318,7 @@ def test_python_with_another_dtype(files: Path) -> None:
     assert "vector<256xbf16>" in result.stdout
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_standard_input_is_read(files: Path) -> None:
     """The result is the same as from a file, line numbers included."""
     of_file = child("vectorize", files / "loops.py").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from subprocess import run
 from sys import executable
@@ -88,7 +89,8 @@ def package(name: str) -> str:
     return name.split(".")[1]
 
 
-def imported(path: Path, *, top_level: bool = False) -> set[str]:
+@cache
+def imported(path: Path, *, top_level: bool = False) -> frozenset[str]:
     """Modules and packages that a file imports; with `top_level`, without those that functions import."""
     tree = ast.parse(path.read_text())
     nodes = tree.body if top_level else list(ast.walk(tree))
@@ -101,7 +103,7 @@ def imported(path: Path, *, top_level: bool = False) -> set[str]:
             assert node.module
             full = {f"{node.module}.{alias.name}" for alias in node.names}
             out |= {name if name in NAMES else node.module for name in full}
-    return out
+    return frozenset(out)
 
 
 @pytest.mark.parametrize("root", ORDER)
@@ -113,16 +115,24 @@ def test_every_module_has_a_package(root: str) -> None:
     assert below == {*ORDER[root], *started}
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_codegen_never_imports_tilejit(path: Path) -> None:
+def importers(root: str, *prefixes: str, top_level: bool = False) -> set[tuple[str, str]]:
+    """(A module below `root`, what it imports) for imports of the modules with these names and below them."""
+    return {
+        (name_of(path), other)
+        for path in modules(root)
+        for other in imported(path, top_level=top_level)
+        if f"{other}.".startswith(tuple(f"{prefix}." for prefix in prefixes))
+    }
+
+
+def test_codegen_never_imports_tilejit() -> None:
     """The dependency has one direction: tilejit imports codegen."""
-    assert not {name for name in imported(path) if name.split(".")[0] == "tilejit"}
+    assert not importers("codegen", "tilejit")
 
 
-@pytest.mark.parametrize("path", modules("tilejit"), ids=name_of)
-def test_tilejit_imports_only_the_facade(path: Path) -> None:
+def test_tilejit_imports_only_the_facade() -> None:
     """A submodule of codegen is private to codegen."""
-    assert not {name for name in imported(path) if name.startswith("codegen.")}
+    assert not {pair for pair in importers("tilejit", "codegen") if pair[1] != "codegen"}
 
 
 def test_the_facade_has_the_names_that_it_declares() -> None:
@@ -150,33 +160,29 @@ def test_the_facade_has_the_names_that_it_declares() -> None:
     assert used == {name for name, _ in declared}
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_numba_stays_in_backend_and_simd(path: Path) -> None:
-    name = name_of(path)
-    if name == "codegen" or package(name) in NUMBA_ALLOWED:
-        return
-    assert not {n for n in imported(path) if n.split(".")[0] == "numba"}
-    early = imported(path, top_level=True) - set(NO_NUMBA)
-    assert not {n for n in early if n.startswith(LAZY)}
+def test_numba_stays_in_backend_and_simd() -> None:
+    allowed = tuple(f"codegen.{name}" for name in NUMBA_ALLOWED)
+    direct = importers("codegen", "numba")
+    early = {pair for pair in importers("codegen", *LAZY, top_level=True) if pair[1] not in NO_NUMBA}
+    assert not {pair for pair in direct | early if not pair[0].startswith(allowed)}
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("name", sorted({*NAMES} - {*FACADES, *STARTED}))
-def test_packages_import_packages_before_them(name: str) -> None:
-    root, *_ = name.split(".")
-    order, own = ORDER[root], package(name)
-    for other in imported(NAMES[name]):
-        if other.split(".")[0] == root:
-            assert other not in FACADES or name.startswith(USERS), f"{name} imports {other}, for users"
-            if "." in other:
-                assert order.index(package(other)) <= order.index(own), f"{name} imports {other}"
-                assert (own, package(other)) not in BESIDE, f"{name} imports {other}"
+def test_packages_import_packages_before_them() -> None:
+    for name in sorted({*NAMES} - {*FACADES, *STARTED}):
+        root, *_ = name.split(".")
+        order, own = ORDER[root], package(name)
+        for other in imported(NAMES[name]):
+            if other.split(".")[0] == root:
+                assert other not in FACADES or name.startswith(USERS), f"{name} imports {other}, for users"
+                if "." in other:
+                    assert order.index(package(other)) <= order.index(own), f"{name} imports {other}"
+                    assert (own, package(other)) not in BESIDE, f"{name} imports {other}"
 
 
-@pytest.mark.parametrize("path", modules("tilejit"), ids=name_of)
-def test_few_modules_import_by_a_computed_name(path: Path) -> None:
+def test_few_modules_import_by_a_computed_name() -> None:
     """The tests of this file do not see such imports."""
-    assert name_of(path) in BY_NAME or "import_module" not in path.read_text()
+    users = {name_of(path) for path in modules("tilejit") if "import_module" in path.read_text()}
+    assert users <= {*BY_NAME}
 
 
 def test_no_import_cycles() -> None:

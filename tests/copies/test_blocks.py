@@ -22,8 +22,6 @@ from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.relayout_programs import single_pass_relayout
 
-pytestmark = pytest.mark.share(3)
-
 ARRAYS = {
     "f32[61,83]": (
         "{1,0}",
@@ -53,6 +51,7 @@ def program_of(source: str, target: str) -> StagedProgram | None:
     return staged_copy(direct, buffer_element(a), buffer_element(b), padding=one)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_blocks_cover_the_array(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between guard pages, on one thread and on three."""
@@ -86,6 +85,7 @@ STREAMED = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("source", "target"), STREAMED)
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program for any alignment of its destination, and of each block's part."""

@@ -19,8 +19,6 @@ from tilejit.copies.plan import CopyPlan
 from tilejit.programs.moves import move_for
 from tilejit.programs.tuning import DEFAULT
 
-pytestmark = pytest.mark.share(6)
-
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 BYTE_FLOATS = (
@@ -101,7 +99,6 @@ def said(call: Callable[[], object]) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
-@pytest.mark.share(19)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_bits_are_numpys(source: str, target: str) -> None:
     """Contiguous, and with gaps between the results; lengths with all kinds of remainders."""
@@ -156,6 +153,7 @@ def test_warnings_are_numpys(source: str, target: str, mode: Any) -> None:
             assert said(partial(made, got, values)) == said(partial(values.astype, got.dtype)), number
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("source", "target"), [("float32", "float16"), ("float64", "bfloat16"), ("float32", "int8")]
 )
@@ -212,6 +210,7 @@ def test_conversions_left_to_numpy() -> None:
     assert ("f32", "u64") in CONVERSIONS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8", "V16", "V3", "V12"])
 def test_reversed_runs(kind: str) -> None:
     """Long enough to be streamed too, at places inside lines, on two threads."""

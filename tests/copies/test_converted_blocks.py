@@ -69,7 +69,7 @@ def planned(dst: Array, src: Array, threads: int = 1) -> tj.CopyPlan:
     return found
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @pytest.mark.parametrize("shape", [(192, 280), (131, 250), (64, 70), (127, 71)], ids=str)
 def test_blocks_cover_the_array(source: Any, target: Any, shape: tuple[int, int]) -> None:
@@ -181,7 +181,7 @@ def test_the_report_describes_blocks() -> None:
     assert {launch.step.kernel for launch, _ in table.calls} == set(copy.kernels)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_which_copies_go_in_one_pass() -> None:
     """Wider elements, moves, swaps, flat conversions, short digits, and any tuning keyword."""
     for source, target, shape in (

@@ -52,7 +52,7 @@ TILED: dict[str, tuple[str, str]] = {
 """Layouts of source and destination: from and to an array, and between two tiled layouts."""
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", COPIES)
 def test_sources_differ_by_size_and_contain_its_loops(kind: str) -> None:
     """Sizes that the loops are too short for may share a source, and the report says so."""
@@ -90,7 +90,7 @@ def test_sources_of_packs_and_relayouts_differ_by_size(name: str) -> None:
     assert not sizes["auto"]
 
 
-@pytest.mark.share(15)
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", TILED)
 def test_packs_and_relayouts_are_exact_between_guard_pages(name: str, size: Any) -> None:
@@ -109,7 +109,6 @@ def test_packs_and_relayouts_are_exact_between_guard_pages(name: str, size: Any)
         assert guard.untouched()
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("kind", COPIES)
 def test_copies_are_exact_between_guard_pages(kind: str, size: Any) -> None:
@@ -127,7 +126,7 @@ def test_copies_are_exact_between_guard_pages(kind: str, size: Any) -> None:
         assert all(guard.untouched() for guard in guards)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_padding_is_filled_in_super_vectors() -> None:
     """Fills have strips of the same size, a literal, in bits too."""
     for text, size, loop in (

@@ -92,12 +92,14 @@ def check_guarded(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) ->
         assert arenas[1].untouched()
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
 def test_blocks_cover_the_array(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     check_guarded(dtype, shape, order)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small")
 def test_blocks_of_random_copies_cover_the_array() -> None:
     draw = random.Random(9)
@@ -106,6 +108,7 @@ def test_blocks_of_random_copies_cover_the_array() -> None:
         check_guarded(draw.choice(("u1", "u2", "u4")), shape, draw.choice(ORDERS[rank]))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("choice", STAGES_TRIED, ids=str)
 def test_all_choices_move_the_same_bytes(choice: Any) -> None:
@@ -173,6 +176,7 @@ def test_the_order_with_the_fewest_cycles_is_chosen() -> None:
     assert fewest == 1.5
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
 def test_elements_of_a_block_do_not_overlap(
     dtype: str, shape: tuple[int, ...], order: tuple[int, ...]

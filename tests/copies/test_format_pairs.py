@@ -14,8 +14,6 @@ import tilejit as tj
 from tests.tools.oracle import same_elements
 from tilejit.layout.dtypes import primitive_type
 
-pytestmark = pytest.mark.share(4)
-
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 SHAPES: tuple[tuple[str, Dims], ...] = (
@@ -56,6 +54,7 @@ def packed(name: str, dtype: str, dims: Dims) -> tj.TiledArray:
     return tj.pack(array(dtype, dims), name)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
 def test_every_pair(dtype: str, dims: Dims) -> None:
     """One pair after the other in a single test, so that they share packed buffers."""

@@ -45,7 +45,7 @@ def check(x: NDArray[np.unsignedinteger], gaps: range, threads: int = 1, size: V
             assert arena.untouched()
 
 
-@pytest.mark.share(5)
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("lines", "columns"), [(2, 64), (3, 70), (7, 131)])
@@ -57,7 +57,7 @@ def test_memory_may_begin_anywhere(width: int, lines: int, columns: int, threads
     check(x, range(1, width), threads=threads)
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("order", ["columns", "rows", "diagonals"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_blocks_run_in_any_order(width: int, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_blocks_run_in_any_order(width: int, order: str, monkeypatch: pytest.Mon
     check(source(width, 3, 150), range(0, LINE_BYTES, 16))
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("size", [8, 48, (32, 64), (256, 300)])
 @pytest.mark.parametrize("width", [2, 8])
 def test_super_vectors_begin_after_the_head(width: int, size: int | tuple[int, int]) -> None:
@@ -88,6 +88,7 @@ TILED = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("text", TILED)
 def test_packs_and_unpacks_into_memory_that_begins_anywhere(text: str, threads: int) -> None:

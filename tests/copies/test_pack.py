@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 import tilejit as tj
+from tests.tools.extent import lower_levels, own_level
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import (
     packed_by_definition,
@@ -19,10 +20,7 @@ from tests.tools.oracle import (
     unpacked_by_definition,
 )
 from tests.tools.strategies import TYPES, shapes, shapes_and_strides
-from tests.tools.stress import lower_levels, own_level
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-
-pytestmark = pytest.mark.share(4)
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 
@@ -63,6 +61,7 @@ def test_any_strides(case: tuple[tj.Shape, tuple[int, ...]]) -> None:
     assert tiled.buffer.view(np.uint8).tolist() == packed(x, shape).tolist()
 
 
+@pytest.mark.full
 @given(shapes_and_strides(broadcast=False))
 def test_unpack_into_any_strides(case: tuple[tj.Shape, tuple[int, ...]]) -> None:
     shape, strides = case
@@ -88,6 +87,7 @@ def test_keep_writes_elements_only(shape: tj.Shape) -> None:
 WIDE = tuple(name for name in TYPES if PRIMITIVE_TYPES[name].storage_bits > 8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "order"), [*((n, "<") for n in TYPES), *((n, ">") for n in WIDE)])
 def test_every_dtype(name: str, order: str) -> None:
     shape = tj.Shape.parse(f"{name}[13,9]{{0,1:T(4,8)(2,1)}}")
@@ -513,8 +513,7 @@ def test_too_big_for_memory() -> None:
         tj.pack(x, "{2,1,0:T(8,128)}")
 
 
-@pytest.mark.rotated
-@pytest.mark.share(1)
+@pytest.mark.full
 @pytest.mark.parametrize("level", [own_level(), *lower_levels()])
 def test_every_half_becomes_the_right_float(level: str) -> None:
     """All 65,536 bit patterns, at CPU levels with and without an instruction for the conversion."""

@@ -16,8 +16,6 @@ from tilejit.copies import packed_tiles, tile_plans
 from tilejit.copies.packed_tiles import copy_of_one
 from tilejit.tiled.tile_grid import grid_of
 
-pytestmark = pytest.mark.share(6)
-
 SPECS = (
     "s4[130,260]{1,0:T(64,128)(8,1)E(4)}",
     "u4[37,131]{1,0:T(8,16)E(4)}",
@@ -52,6 +50,7 @@ def strides_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [dense, turned, innermost]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", SPECS)
 def test_copies_to_and_from_arrays(text: str, past_cache: bool) -> None:
     """Between guard pages, on one thread and on three."""

@@ -31,8 +31,6 @@ from tilejit.arrays.strided import OVERLAP_WORK, broadcast_strides, overlaps_its
 from tilejit.programs import compiled as programs
 from tilejit.programs.copy_programs import copy_program
 
-pytestmark = pytest.mark.share(2)
-
 Array = np.ndarray[Any, Any]
 
 
@@ -189,7 +187,6 @@ def test_overlap_is_exact(rows: int, threads: int) -> None:
         assert (dst == wanted).all()
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_overlap_that_is_hard_to_find_is_assumed(threads: int) -> None:
     """The search for a shared byte gives up, so the source is copied first. The arrays do overlap here."""
@@ -252,7 +249,6 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     copy_program.cache_clear()
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("skipped", [0, 1, 15])
 def test_streaming_depends_on_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short rows run backwards, so the lowest byte is before the array's address. It must begin a line."""
@@ -390,7 +386,7 @@ def test_addresses() -> None:
         assert address(a) == a.__array_interface__["data"][0] == memory._address_by_interface(a)
 
 
-@pytest.mark.share(7)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size", [0, 1, 63, 4096, memory.HUGE_BYTES - 1, memory.HUGE_BYTES, memory.HUGE_BYTES + 5]
 )

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 import tilejit as tj
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, unpacked_by_definition, value_mask
 from tests.tools.strategies import shape_pairs
-from tests.tools.stress import share
 
 Bytes = np.ndarray[Any, Any]
 SOURCE, TARGET = "f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"
@@ -53,13 +53,14 @@ def check(source: tj.Shape, target: tj.Shape, **keywords: Any) -> None:
 
 
 @given(shape_pairs())
-@settings(max_examples=share(60, 3))
+@settings(max_examples=examples(6, full=60))
 def test_relayout_is_the_definition(pair: tuple[tj.Shape, tj.Shape]) -> None:
     check(*pair)
 
 
+@pytest.mark.full
 @given(shape_pairs(most=60))
-@settings(max_examples=share(30, 3))
+@settings(max_examples=examples(5, full=30))
 def test_keep_writes_elements_only(pair: tuple[tj.Shape, tj.Shape]) -> None:
     source, target = pair
     data, out = noise(source), noise(target, 8)
@@ -130,7 +131,7 @@ def test_a_round_trip_restores_the_elements() -> None:
         assert tj.relayout(there, "tpu").buffer.tobytes() == first.buffer.tobytes()
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "keywords",
     [

@@ -14,9 +14,9 @@ from codegen.pipeline import stage_permuted
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_permuted
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import random_elements
-from tests.tools.stress import share
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.indexing import linear_index
 from tilejit.programs.compiled import array_element, buffer_element
@@ -107,7 +107,7 @@ def strides_of(spec: CuteShape, order: str) -> tuple[int, ...]:
     return np.empty(spec.dimensions, spec.dtype, order=order).strides  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("case", [*ATOMS, *PADDED], ids=lambda case: f"{case[0]} {case[1]}")
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_every_element_is_at_its_offset(case: Text, order: str) -> None:
@@ -115,6 +115,7 @@ def test_every_element_is_at_its_offset(case: Text, order: str) -> None:
     check(spec, strides_of(spec, order))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", ATOMS[::3], ids=lambda case: case[1])
 def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_permuted, "outgrows_caches", lambda footprint: True)
@@ -136,7 +137,8 @@ def test_copies_without_blocks_go_in_one_pass(dtype: str, text: str, dims: tuple
     check(spec, strides_of(spec, "C"), in_blocks=False)
 
 
-@settings(max_examples=share(25, 3))
+@pytest.mark.full
+@settings(max_examples=examples(5, full=25))
 @given(st.data())
 def test_random_tiles(data: st.DataObject) -> None:
     """Tiles with any order of dimensions, under any swizzle of runs of 8 bytes and more."""
@@ -157,6 +159,7 @@ def test_random_tiles(data: st.DataObject) -> None:
     check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, StagedProgram))
 
 
+@pytest.mark.full
 def test_packed_elements_go_in_one_pass() -> None:
     text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
     spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)

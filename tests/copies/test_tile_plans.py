@@ -15,8 +15,8 @@ import tilejit as tj
 from codegen.runtime import offset_builder, offset_kernels
 from codegen.runtime.direct_calls import supported
 from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, same, tile_and_grid, values_of, written
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tests.tools.stress import share
 from tilejit.copies import tile_plans
 from tilejit.copies.tile_plans import TilePlan
 from tilejit.programs.direct_policy import PLANS_UNTIL
@@ -126,7 +126,7 @@ def test_a_tile_that_is_named_twice() -> None:
 
 
 @given(st.data())
-@settings(max_examples=share(60, 4))
+@settings(max_examples=examples(5, full=60))
 def test_duplicates_among_many(data: st.DataObject) -> None:
     """Naming every tile once is accepted. Naming one tile twice is refused, wherever it is."""
     count = data.draw(st.integers(2, 300))
@@ -300,6 +300,7 @@ def test_copies_with_scratch_of_their_own(text: str, native: bool, monkeypatch: 
     assert all(entry.releases and entry.scratch_bytes for entry in used if entry)
 
 
+@pytest.mark.full
 def test_plans_are_bounded() -> None:
     t = tj.TiledArray.from_buffer(np.zeros(1 << 10, np.uint8), "u8[1024]{0:T(2)}")
     for count in range(1, 1 + 2 * tile_plans._plans._most // 5):

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import (
     MERGE,
@@ -24,7 +25,6 @@ from tests.tools.oracle import (
     value_mask,
 )
 from tests.tools.strategies import Pick, shape, strides
-from tests.tools.stress import share
 
 TILED = "f32[37,131]{1,0:T(8,16)}"
 GRID = 5, 9
@@ -105,8 +105,9 @@ def tilings(draw: Any) -> tuple[tj.Shape, list[int], tuple[int, ...]]:
     return spec, ids, strides(pick, dims, spec.dtype.itemsize, broadcast=False)
 
 
+@pytest.mark.full
 @given(tilings())
-@settings(max_examples=share(50, 3))
+@settings(max_examples=examples(5, full=50))
 def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ...]]) -> None:
     spec, ids, steps = case
     t = filled(spec)
@@ -124,7 +125,7 @@ def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ..
 
 
 @given(tilings())
-@settings(max_examples=share(50, 3))
+@settings(max_examples=examples(5, full=50))
 def test_scatter_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ...]]) -> None:
     spec, ids, steps = case
     t = filled(spec)
@@ -518,6 +519,7 @@ def test_threads(t: tj.TiledArray, threads: Any, kind: type[Exception]) -> None:
         tj.scatter_tiles(t, [0], np.float32(0), threads=threads)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [

@@ -20,16 +20,14 @@ from codegen.schedule.schedule import TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
 from codegen.schedule.transposes import TransposeRuns
+from tests.tools.extent import lower_levels
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import run_python
-from tests.tools.stress import lower_levels
 from tilejit.copies.plan import CopyPlan, plan_copy
 from tilejit.layout.padding import padding_bytes
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import single_pass_pack, single_pass_unpack
 from tilejit.programs.tuning import Tuning
-
-pytestmark = pytest.mark.share(5)
 
 Array = np.ndarray[Any, Any]
 
@@ -83,13 +81,13 @@ GUARDED = [
 ]
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "specialize"), GUARDED)
 def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
     check_guarded_copies(size, specialize)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("level", lower_levels())
 def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     code = "from tests.copies.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"
@@ -97,7 +95,7 @@ def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.share(15)
+@pytest.mark.full
 @pytest.mark.parametrize("text", LAYOUTS)
 @pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
 def test_packs_give_the_same_bytes(text: str, size: Any, specialize: str) -> None:
@@ -219,6 +217,7 @@ def counted(shape: tuple[int, ...]) -> Array:
     return np.arange(np.prod(shape), dtype="u4").reshape(shape)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_copy_runs_in_strips(kind: str) -> None:
     """In one dimension and in two, which also split the loop around a transfer. The bytes are the same."""
@@ -254,6 +253,7 @@ def test_a_strip_of_packed_elements_is_a_number_of_bytes() -> None:
     assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)
 
 
+@pytest.mark.full
 def test_the_source_of_a_transpose_contains_its_super_vector() -> None:
     """In blocks of 16 x 4 elements, inside tiles of a multiple or around tiles, as literals of the kernel."""
     sizes: tuple[tuple[Any, tuple[int, int] | None, tuple[int, int]], ...] = (
@@ -287,6 +287,7 @@ def test_the_source_of_a_transpose_contains_its_super_vector() -> None:
     assert len(sources) == len(sizes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("rows", "size", "columns", "panel"),
     [(10, 64, 64, 192), (10, (3, 40), 48, 192), (9, 16, 16, 224), (10, 10_000, 3264, 3264)],
@@ -317,6 +318,7 @@ def test_panels_of_short_rows_hold_super_vectors(rows: int, size: Any, columns: 
     assert f"min(j_strip + {columns}, j_stop)" in kernel.source
 
 
+@pytest.mark.full
 def test_super_vectors_are_inside_panels_of_joined_columns_and_layers() -> None:
     for size, strip in ((16, 16), (64, 64), (2000, 1200)):
         src = np.arange(5 * 30 * 40, dtype="u4").reshape(5, 30, 40)

@@ -25,7 +25,6 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return found
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("have", "want"), PAIRS)
 def test_conversions_agree_with_astype(layout: str, have: str, want: str) -> None:

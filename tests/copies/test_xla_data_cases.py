@@ -14,8 +14,6 @@ import pytest
 import tilejit as tj
 from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_definition
 
-pytestmark = pytest.mark.share(6)
-
 CASES = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000
 """Larger cases have their largest dimensions reduced, because they test tiles, not sizes."""
@@ -47,7 +45,6 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.shape == b.shape and a.tobytes() == np.ascontiguousarray(b).tobytes()
 
 
-@pytest.mark.share(19)
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "case",

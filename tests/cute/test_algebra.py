@@ -347,6 +347,7 @@ def test_left_inverses_of_strides_without_common_factors(side: int) -> None:
     assert seen.value != seen.expected == seen.index
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ["(83,127,26):(1,1,174)", "(30,31,32,33,34,35):(6,10,15,1,7,11)"])
 def test_incomplete_right_inverses_name_the_longest_found(text: str) -> None:
     """Whether the search ends or not, the layout that it names is a right inverse."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
 from tests.cute.tilings import chain_offset, has_chain, is_sum_of_chains, sizes_of
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit import cute
 from tilejit.cute.tables import table_chain, table_chains
 from tilejit.cute.witness import Witness
@@ -121,7 +121,7 @@ def test_a_layout_is_found_again(layout: cute.Layout) -> None:
     assert np.array_equal(cute.offsets(found), table)
 
 
-@settings(max_examples=share(500, 3))
+@settings(max_examples=examples(55, full=500))
 @given(near_chains(), st.booleans())
 def test_a_chain_is_found_exactly_if_there_is_one(values: list[int], whole: bool) -> None:
     found = table_chain(np.array(values), whole=whole)
@@ -156,7 +156,7 @@ def test_the_witness_of_a_complete_chain_is_forced(values: list[int]) -> None:
             assert chain_offset(chain, found.index) == found.expected
 
 
-@settings(max_examples=share(300, 3))
+@settings(max_examples=examples(33, full=300))
 @given(layouts(rank=2, most=30), st.integers(0, 10**6), st.integers(-2, 2), st.booleans())
 def test_tables_of_two_axes(layout: cute.Layout, place: int, change: int, whole: bool) -> None:
     """A layout's table; in most cases one offset is changed."""

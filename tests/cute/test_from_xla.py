@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.support.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
+from tests.tools.extent import examples
 from tests.tools.strategies import shapes
-from tests.tools.stress import share
 from tilejit import cute
 from tilejit.cute.tables import table_chains
 from tilejit.cute.witness import Witness
@@ -92,7 +92,8 @@ def test_other_objects(shape: object) -> None:
         cute.bounded(shape)  # type: ignore[arg-type]
 
 
-@settings(max_examples=share(600, 3))
+@pytest.mark.full
+@settings(max_examples=examples(66, full=600))
 @given(shapes(most=200))
 def test_every_index(shape: tj.Shape) -> None:
     """Padding, `*`, nested tiles, sub-byte types: the slots of linear_index, or no layout has them."""
@@ -111,7 +112,8 @@ def test_every_index(shape: tj.Shape) -> None:
     assert all(extent >= n for extent, n in zip(found.box, found.bound, strict=True))
 
 
-@settings(max_examples=share(600, 3))
+@pytest.mark.full
+@settings(max_examples=examples(66, full=600))
 @given(shapes(most=200))
 def test_chains_from_trees_agree_with_those_from_slots(shape: tj.Shape) -> None:
     """Chains and witnesses found without listing slots are those of the recognizer on the slots."""

@@ -40,6 +40,7 @@ def test_found(text: str) -> None:
     assert gives_back(left_inverse(layout), layout)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [

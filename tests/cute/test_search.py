@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from tests.cute.judge import OPERATIONS, judged
 from tests.cute.search import main
+from tests.tools.extent import examples
 from tests.tools.strategies import Pick, picker
-from tests.tools.stress import share
-
-pytestmark = pytest.mark.share(3)
 
 CASES = 1500
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_fixed_cases(operation: str, seed: int) -> None:
     counts: Counter[str] = Counter()
@@ -31,8 +30,9 @@ def test_fixed_cases(operation: str, seed: int) -> None:
         assert judged_cases >= CASES // 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=share(200, 3))
+@settings(max_examples=examples(22, full=200))
 @given(data=st.data())
 def test_drawn_cases(operation: str, data: Any) -> None:
     pick: Pick = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731

@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.support.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
+from tests.tools.extent import examples
 from tests.tools.strategies import shapes
-from tests.tools.stress import share
 from tilejit import cute
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_search import State
 from tilejit.layout.bridge.tile_sort import sorting_route
-
-pytestmark = pytest.mark.share(3)
 
 ROWS = [
     ("((2,2),(2,3)):((2,12),(1,4))", (3, 5), "f32[3,5]{1,0:T(2,2)}"),
@@ -111,7 +109,8 @@ def test_slots_and_elements() -> None:
         cute.to_xla(cute.Layout((3, 4)), slots=11)
 
 
-@settings(max_examples=share(500, 3))
+@pytest.mark.full
+@settings(max_examples=examples(55, full=500))
 @given(shapes(most=200))
 def test_round_trips(shape: tj.Shape) -> None:
     """Every shape that is a layout comes back with the same slots, without `*` in no larger buffer."""
@@ -138,7 +137,7 @@ LEVELS: dict[int, list[tuple[int, Sequence[int]]]] = {
 }
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("dims", SMALL_DIMS, ids=str)
 def test_every_small_tiling(dims: tuple[int, ...]) -> None:
     """Everything that an exhaustive search over small tilings finds is found, in no more tiles.
@@ -222,7 +221,8 @@ def layout_of_chains(parts: Sequence[Sequence[tuple[int, int]]]) -> cute.Layout:
     )
 
 
-@settings(max_examples=share(60, 3))
+@pytest.mark.full
+@settings(max_examples=examples(6, full=60))
 @given(chains())
 def test_digits_in_any_order(made: Any) -> None:
     """Nested digits always have tiles. The buffer is the smallest: the largest stride times its extent."""
@@ -233,7 +233,8 @@ def test_digits_in_any_order(made: Any) -> None:
     assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
 
 
-@settings(max_examples=share(80, 3))
+@pytest.mark.full
+@settings(max_examples=examples(8, full=80))
 @given(chains(most=800, uneven=True))
 def test_strides_that_do_not_divide(made: Any) -> None:
     """Nested digits with any strides: `*` makes one axis of all smaller ones."""
@@ -243,7 +244,8 @@ def test_strides_that_do_not_divide(made: Any) -> None:
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
 
 
-@settings(max_examples=share(400, 3))
+@pytest.mark.full
+@settings(max_examples=examples(44, full=400))
 @given(chains())
 def test_sorting_reaches_every_order(made: Any) -> None:
     """The method that is used if the search gives up."""
@@ -256,7 +258,7 @@ def test_sorting_reaches_every_order(made: Any) -> None:
     assert np.array_equal(tiled_offsets(dims, descending, tiles), offsets_of_chains(parts, dims)), tiles
 
 
-@settings(max_examples=share(400, 3))
+@settings(max_examples=examples(44, full=400))
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(-2, 12)), min_size=1, max_size=4), st.integers(1, 2))
 def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
     """A twin has the same offset; a stride that does not divide is not a multiple of any other."""

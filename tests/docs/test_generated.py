@@ -49,7 +49,7 @@ def test_a_new_format_appears_automatically(registered: str) -> None:
     assert f"format-{registered}.svg" not in text, "a registered function has no example to draw"
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("name", sorted(gallery.names()))
 def test_the_padding_is_what_pack_writes(name: str) -> None:
     spec = gallery.padded_example(name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 DESIGN = (ROOT / "docs" / "design.md").read_text()
 DEVELOPMENT = (ROOT / "docs" / "howto" / "development.md").read_text()
@@ -23,18 +21,19 @@ def names_in(text: str) -> list[str]:
     return sorted({name for name in re.findall(r"`([^`\s]+)`", text) if name.endswith((".py", "/"))})
 
 
-@pytest.mark.parametrize("module", modules())
-def test_every_module_or_its_folder_is_named(module: str) -> None:
-    assert any(
-        module.startswith(name) if name.endswith("/") else f"/{module}".endswith(f"/{name}")
-        for name in names_in(MAP)
-    )
+def named(module: str, name: str) -> bool:
+    """Whether a name is that of a module or of a folder around it."""
+    return module.startswith(name) if name.endswith("/") else f"/{module}".endswith(f"/{name}")
 
 
-@pytest.mark.parametrize("name", names_in(DESIGN + DEVELOPMENT))
-def test_every_name_exists(name: str) -> None:
-    if name.endswith("/"):
-        assert (ROOT / name).is_dir()
-        assert name.count("/") > 1, "a complete top-level package says nothing"
-    else:
-        assert (ROOT / name).is_file() or any(f"/{module}".endswith(f"/{name}") for module in modules())
+def test_every_module_or_its_folder_is_named() -> None:
+    names = names_in(MAP)
+    assert not [module for module in modules() if not any(named(module, name) for name in names)]
+
+
+def test_every_name_exists() -> None:
+    names = names_in(DESIGN + DEVELOPMENT)
+    assert not [name for name in names if name.endswith("/") and not (ROOT / name).is_dir()]
+    assert not [name for name in names if name.count("/") == 1 and name.endswith("/")], "these say nothing"
+    files = [name for name in names if not name.endswith("/") and not (ROOT / name).is_file()]
+    assert not [name for name in files if not any(named(module, name) for module in modules())]

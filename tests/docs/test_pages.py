@@ -72,7 +72,7 @@ def _there(name: str) -> bool:
         return False
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From top to bottom, in one folder and one namespace."""

@@ -39,7 +39,7 @@ def same_bits(got: Any, want: Any) -> None:
     assert got.tobytes() == want.tobytes(), (got, want)
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=lambda x: x.__name__)
 @pytest.mark.parametrize("name", ONE)
 def test_functions_of_one_array(name: str, dtype: Any) -> None:
@@ -49,7 +49,7 @@ def test_functions_of_one_array(name: str, dtype: Any) -> None:
         same_bits(run(given), ONE[name](given))
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.skipif(
     machine() not in ("x86_64", "AMD64"), reason="which zero NumPy returns depends on the CPU"
 )
@@ -67,7 +67,7 @@ def test_functions_of_two_arrays(name: str, dtype: Any) -> None:
         assert (got[~sure] == want[~sure]).all()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("name", TWO)
 def test_with_numbers(name: str) -> None:
     x = np.array(SPECIAL, np.float32)

@@ -13,8 +13,6 @@ import pytest
 
 import tilejit as tj
 
-pytestmark = pytest.mark.share(12)
-
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((37, 70), np.float32), RNG.random(70, np.float32)
 
@@ -66,6 +64,7 @@ def test_outputs_may_be_inputs() -> None:
     assert (line == want).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, np.int64, bool])
 def test_reductions(dtype: Any) -> None:
     x = (RNG.random((31, 65)) * 100).astype(dtype)
@@ -100,6 +99,7 @@ MEETINGS: dict[str, Callable[..., Any]] = {
 INTEGERS = (3, -3, 0, 100, 127, 200, 70_000, 2**31, -(2**40), np.int16(-5))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("name", "dtype"),
@@ -125,6 +125,7 @@ def test_integers_are_arguments_of_one_kernel(name: str, dtype: Any) -> None:
     assert len(sources) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64])
 def test_repeated_and_new_integers(dtype: Any) -> None:
     """Calls that native code answers use the integer of each call, also in sums."""
@@ -137,7 +138,7 @@ def test_repeated_and_new_integers(dtype: Any) -> None:
                 assert np.array_equal(run(x, n, out=out), function(x, n))
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_integers_that_the_function_needs_are_constants() -> None:
     """They are in the kernel if the function computes with them before they meet an array."""
 
@@ -175,7 +176,7 @@ def test_integers_that_the_function_needs_are_constants() -> None:
             assert np.allclose(run(X, n), function(X, n), rtol=1e-6)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_the_number_of_kernels_is_bounded(monkeypatch: Any) -> None:
     monkeypatch.setattr("codegen.support.caching.MOST_BOUND", 4)
     function = lambda x, n: x**n  # noqa: E731
@@ -186,6 +187,7 @@ def test_the_number_of_kernels_is_bounded(monkeypatch: Any) -> None:
     assert len(run._programs) <= 4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 def test_clip(dtype: Any) -> None:
     x = np.arange(-60, 61, dtype=dtype)
@@ -291,6 +293,7 @@ BEYOND: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 BEYOND_VALUES = [0, 1, 2, -3, 7], [2, 1, 0, -1, -1]
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", BEYOND)
 def test_numpys_results_and_exceptions(name: str) -> None:
@@ -311,6 +314,7 @@ def test_numpys_results_and_exceptions(name: str) -> None:
         assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("several", [False, True])
 def test_a_value_used_twice_is_computed_once(several: bool) -> None:
     """A text with 2**30 squares would never be compiled."""
@@ -326,6 +330,7 @@ def test_a_value_used_twice_is_computed_once(several: bool) -> None:
     assert compiled.source.count("0.25") < 200
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
@@ -340,6 +345,7 @@ def test_the_minimum_of_two_zeros_is_numpys(dtype: Any) -> None:
         assert compiled(a[1], b[:1]).tobytes() == function(a[1], b[:1]).tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_known_powers_are_numpys(dtype: Any) -> None:
@@ -370,7 +376,6 @@ def test_negative_powers_write_nothing() -> None:
     assert run(x[:0], x[:0] - 1).shape == (0, 3)
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("size", [5, 1000, 100_000])
 @pytest.mark.parametrize("masked", [True, False])
 def test_several_results_over_their_arguments(size: int, masked: bool) -> None:
@@ -391,6 +396,7 @@ def test_several_tiled_results_over_their_arguments() -> None:
     assert np.array_equal(b.unpack(), want[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("view", ["F", "swapped", "reversed", "repeated", "both orders", "a row"])
 def test_results_have_numpys_memory_order(view: str) -> None:
     """It is the common order of the arguments, also in calls that are answered directly."""
@@ -486,7 +492,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
 }
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_more_dimensions_than_python_nests_loops() -> None:
     a = np.arange(1 << 11, dtype=np.float32).reshape((2,) * 11)
     b = a.transpose(np.random.default_rng(0).permutation(11))
@@ -496,6 +502,7 @@ def test_more_dimensions_than_python_nests_loops() -> None:
     assert (out == np.where(a % 3 == 0, a + b, 7.0)).all()
 
 
+@pytest.mark.full
 def test_long_expressions() -> None:
     """Python cannot parse as many parentheses as there are operations."""
     run = tj.elementwise(lambda x: sum([x] * 205), virtual_vector_size="1*hw", tail="scalar")
@@ -524,6 +531,7 @@ def test_an_out_that_does_not_fit_is_untouched() -> None:
     assert (out == 1).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "arrays"),
     [

@@ -12,8 +12,6 @@ import tilejit as tj
 from tests.copies.test_tiles import filled
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(6)
-
 RNG = np.random.default_rng(8)
 LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")
 SCALE = tj.elementwise(lambda a, b, s: a * s + b)
@@ -40,7 +38,7 @@ def test_computed_and_packed_at_once(dims: Any, layout: str, dtype: Any) -> None
     assert out.buffer.tobytes() == packed.buffer.tobytes()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_tiled_mask_and_two_results() -> None:
     x = RNG.random(LARGE, np.float32)
     mask = tj.pack(x > 0.5, "{1,0:T(8,128)(4,1)}")
@@ -52,6 +50,7 @@ def test_a_tiled_mask_and_two_results() -> None:
     assert np.array_equal(plain, x > 0.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dims", [SMALL, LARGE])
 def test_in_place_and_over_its_own_input(dims: Any) -> None:
     x = RNG.random(dims, np.float32)
@@ -78,7 +77,7 @@ def test_a_buffer_of_bytes_is_computed_by_its_elements() -> None:
     assert np.array_equal(out.unpack(), x + x)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [False, 2])
 def test_threads_and_reductions(threads: Any) -> None:
     x = RNG.random(LARGE, np.float32)
@@ -105,6 +104,7 @@ def test_one_layout_and_several_results() -> None:
     assert np.array_equal(down.unpack(), x.unpack() - 1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dims", [SMALL, LARGE])
 def test_integers_of_blocks(dims: Any) -> None:
     x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)

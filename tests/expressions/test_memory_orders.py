@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit.expressions.memory_orders import order_of_result
 from tilejit.expressions.outputs import laid
 from tilejit.expressions.recorded import Recordings, plain
@@ -61,9 +61,10 @@ def cases(count: int, seed: int) -> Any:
         yield name, [drawn(rng, shape) for _ in range(3)]
 
 
+@pytest.mark.full
 def test_predicted_orders_are_numpys() -> None:
     """The order that is derived from the recording, against NumPy's."""
-    for name, given in cases(share(4000, 400), 1):
+    for name, given in cases(examples(5, full=4000), 1):
         function = EXPRESSIONS[name]
         made, wanted = Recordings(function).of([plain(x, "x") for x in given])[0], function(*given)
         arrays = made.inputs([plain(x, "x") for x in given], None, ())
@@ -78,10 +79,9 @@ def test_predicted_orders_are_numpys() -> None:
             )
 
 
-@pytest.mark.rotated
-@pytest.mark.share(1)
+@pytest.mark.full
 def test_results_have_numpys_order() -> None:
-    for name, given in cases(share(60, 6), 2):
+    for name, given in cases(examples(5, full=60), 2):
         got, want = COMPILED[name](*given), EXPRESSIONS[name](*given)
         for one, two in zip(*(x if isinstance(x, tuple) else (x,) for x in (got, want)), strict=True):
             assert one.dtype == two.dtype
@@ -105,7 +105,7 @@ REDUCED: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("name", REDUCED)
 def test_reductions_have_numpys_order(name: str) -> None:
     run = tj.elementwise(REDUCED[name])

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.runtime import threads as runtime_threads
 from codegen.schedule.call_limits import PARALLEL_BYTES
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tests.tools.stress import share
 from tilejit.expressions import reductions
-
-pytestmark = pytest.mark.share(6)
 
 RNG = np.random.default_rng(11)
 SUMS = {
@@ -42,7 +40,7 @@ def close(got: Any, want: Any, terms: int, magnitude: Any) -> bool:
 
 
 @seed(5)
-@settings(max_examples=share(25, 3), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, full=25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     shape=st.tuples(*[st.sampled_from((1, 2, 3, 17, 65, 130))] * 3),
     which=st.sampled_from(("sum", "min", "max", "mean")),
@@ -63,6 +61,7 @@ def test_along_any_dimensions(shape: Any, which: str, axis: Any, dtype: Any, vie
     assert close(got, want, x.size, magnitude)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes_are_numpys(dtype: Any) -> None:
     x = (RNG.random((40, 9)) * 100).astype(dtype)
@@ -75,6 +74,7 @@ def test_dtypes_are_numpys(dtype: Any) -> None:
         assert np.allclose(got, each, rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_halves_are_summed_in_wider_numbers(dtype: Any) -> None:
     x = RNG.random((300, 70)).astype(dtype)
@@ -84,6 +84,7 @@ def test_halves_are_summed_in_wider_numbers(dtype: Any) -> None:
     assert np.array_equal(mean, x.astype("f8").mean(axis=0).astype(dtype))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1_000_003,), (5000, 40), (40, 5000)])
 def test_long_sums_are_as_good_as_pairwise(dtype: Any, shape: Any) -> None:
@@ -103,6 +104,7 @@ def test_sums_keep_small_terms() -> None:
     assert tj.elementwise(np.sum)(x) == 2.0**20 + 399_999 * 2.0**-40
 
 
+@pytest.mark.full
 def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[Any] = []
     views: list[Any] = []
@@ -161,6 +163,7 @@ AFTERWARDS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", AFTERWARDS)
 def test_expressions_may_follow_reductions(name: str) -> None:
     got, want = tj.elementwise(AFTERWARDS[name])(X), AFTERWARDS[name](X)
@@ -195,6 +198,7 @@ def test_products_of_vectors() -> None:
     assert got.dtype == want.dtype
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_not_a_number_and_infinities(axis: Any) -> None:
     x = RNG.random((50, 60))
@@ -263,7 +267,7 @@ def test_a_mask_does_not_apply_to_a_reduction() -> None:
         tj.elementwise(np.sum)(X, where=X > 0)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("shape", [(3, 5), (40, 67), (35, 33)])
 def test_nothing_outside_the_array_is_read(shape: Any, at_end: bool) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.running import COMMAND
 from tests.faults.memory import FLAT_BYTES, Meter
+from tests.tools.extent import examples, is_full
 from tests.tools.oracle import environment
-from tests.tools.stress import is_stress, share
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals of Linux")
 
@@ -25,38 +25,37 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
 def test_killed_runs(name: str, times: int, seed: int) -> None:
-    times = share(times)
     told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
     assert f"SIG{name} {times} times" in told
     assert "0 failures" in told
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_exhausted_resources(seed: int) -> None:
-    told = succeeds("limits", "--times", share(12, 4), "--seed", seed)
+    told = succeeds("limits", "--times", examples(3, full=12), "--seed", seed)
     assert "out of memory" in told
     assert "FAILED" not in told
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_crowds_of_threads_and_forks() -> None:
-    many = (64, 2, 2, 2, 3) if is_stress() else (16, 1, 0, 1, 1)
+    many = (64, 2, 2, 2, 3) if is_full() else (16, 1, 0, 1, 1)
     names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")
     options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)
     assert succeeds("crowd", *options).count("exit code 0") == many[-1]
 
 
-@pytest.mark.stress
+@pytest.mark.full
 def test_memory_stays_flat_over_calls_and_shapes() -> None:
     """Few of each: caches are not full yet, but nothing may grow fast either."""
     told = succeeds("memory", "--calls", 20_000)
     assert "20000 calls" in told
 
 
-@pytest.mark.stress
+@pytest.mark.full
 def test_the_meter_detects_kept_memory() -> None:
     meter, kept = Meter(), []
     for _ in range(20):

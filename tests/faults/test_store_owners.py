@@ -166,7 +166,7 @@ def opened(directory: Path, become: str) -> tuple[str, str, bool]:
     return found, reason, kept
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @as_root
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o1777])
 def test_nobody_uses_the_store_of_root(mode: int, common: Path) -> None:
@@ -175,7 +175,7 @@ def test_nobody_uses_the_store_of_root(mode: int, common: Path) -> None:
     assert opened(common, AS_NOBODY) == ("None", f"{common} belongs to another user", False)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @as_root
 def test_root_uses_no_store_of_nobody(common: Path) -> None:
     common.chmod(0o1777)
@@ -190,6 +190,7 @@ def test_root_uses_no_store_of_nobody(common: Path) -> None:
     assert ours.stat().st_uid == 0
 
 
+@pytest.mark.full
 @as_root
 def test_a_read_only_store_is_read(common: Path) -> None:
     common.chmod(0o1777)
@@ -230,7 +231,7 @@ print(bool((tj.unpack(t) == x).all()), default_store().reason)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @as_root
 def test_a_user_without_a_home_can_copy() -> None:
     told = child(COPIES, AS_NOBODY, TILEJIT_CACHE_DIR="")

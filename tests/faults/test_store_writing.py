@@ -130,7 +130,7 @@ store.put(KEY, CODE)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("at", range(len(TRIMMING)), ids=lambda k: f"{k}-{TRIMMING[k]}")
 def test_a_killed_writer_loses_at_most_its_entry(at: int, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def refused(target: Path, *arguments: object, code: int = 1) -> None:
         assert not list(target.parent.glob(".tilejit-*"))
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAFETENSORS)
 def test_safetensors(tmp_path: Path, name: str) -> None:
     source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
@@ -96,6 +96,7 @@ def test_safetensors(tmp_path: Path, name: str) -> None:
     fails("show", source)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PACKED)
 def test_wrong_layouts_in_headers(tmp_path: Path, name: str) -> None:
     source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
@@ -134,6 +135,7 @@ NPY = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NPY)
 def test_npy(tmp_path: Path, name: str) -> None:
     source, target = tmp_path / "in.npy", tmp_path / "out.npy"

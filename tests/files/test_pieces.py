@@ -79,7 +79,7 @@ def test_layouts_that_cannot_be_split_are_packed_at_once() -> None:
     assert cut(empty, 4096) is None
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("layout", ["tpu", "tenstorrent"])
 def test_files_made_in_pieces_equal_those_made_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
@@ -125,7 +125,7 @@ main()
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_a_file_larger_than_memory_is_packed(tmp_path: Path) -> None:
     """512 MiB of elements, 256 MiB of memory. With the whole buffer, the same process runs out of memory."""

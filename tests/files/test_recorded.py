@@ -162,6 +162,7 @@ def test_links_to_the_record_of_the_input_are_not_written_through(packed: Path, 
     assert (packed / LAYOUTS_NAME).read_bytes() == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [
@@ -202,6 +203,7 @@ def entry(**changed: Any) -> dict[str, Any]:
     return {**data, **changed}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "data",
     [

@@ -183,7 +183,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MOST_BYTES", 4096)
 
 
-@pytest.mark.share(2)
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("kind", [".npy", ".safetensors"])
 def test_runs_that_are_killed_repeatedly(tmp_path: Path, seed: int, kind: str) -> None:

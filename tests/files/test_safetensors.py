@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 import tilejit
 from tests.files.containers import BF16, entry, model, raw, save_model
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit.files import safetensors
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.safetensors_header import DTYPE_BITS
@@ -337,7 +337,7 @@ def test_a_device_is_never_replaced(source: Path) -> None:
         plan_file_pack(source, "tpu").write(source.parent)
 
 
-@settings(max_examples=share(200, 3), deadline=None)
+@settings(max_examples=examples(22, full=200), deadline=None)
 @given(st.data())
 def test_a_flipped_byte_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

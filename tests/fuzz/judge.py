@@ -19,7 +19,7 @@ from contextlib import suppress
 from codegen.support.caching import clear_caches
 from codegen.support.errors import TilejitError
 from tests.fuzz.targets import Target
-from tests.tools.stress import TURN, is_stress
+from tests.tools.extent import EXTENT, extent
 
 MOST_LINES = 500_000
 """Lines of Python that an input may execute: 10 to 50 ms."""
@@ -33,8 +33,8 @@ BATCH = 256
 
 
 def is_timed() -> bool:
-    """Whether seconds count: with `--stress`, and outside test runs. Other tests count only work."""
-    return is_stress() or TURN not in os.environ
+    """Whether seconds count: in a soak, and outside test runs. Other tests count only work."""
+    return extent() == "soak" or EXTENT not in os.environ
 
 
 class Judge:

@@ -1,6 +1,6 @@
 """Hostile inputs, for each target its share, with the installed engine; the harness itself can fail.
 
-By default, half of the targets get a tenth of the inputs; with `--stress` there are 100,000.
+By default, they get a hundredth of the inputs; with `--full` there are 100,000.
 
 Each target runs in a separate process: it changes how Python collects garbage, and the command line changes
 kernels.
@@ -23,7 +23,7 @@ from tests.fuzz.judge import COUNTED_SECONDS, MOST_BYTES, MOST_LINES, Judge
 from tests.fuzz.kept import corpus_of, tokens_of
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.targets import TARGETS, Run, Target
-from tests.tools.stress import share, turn_of
+from tests.tools.extent import examples
 
 ROOT = Path(__file__).parents[2]
 INPUTS = 100_000
@@ -39,14 +39,14 @@ def test_shares_are_of_a_hundred_thousand() -> None:
     assert sum(target.share for target in TARGETS.values()) == INPUTS
 
 
-@pytest.mark.share(7)
+@pytest.mark.full
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input(name: str, seed: int) -> None:
     """Only TilejitError, and each input within 500,000 lines of Python and 64 MiB. The corpus comes first."""
     if name == "mlir":
         pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
-    runs, own_seed = share(TARGETS[name].share), seed + turn_of(10)
-    done = child("-m", "tests.fuzz", name, "--runs", str(runs), "--seed", str(own_seed))
+    runs = examples(TARGETS[name].share // 100, full=TARGETS[name].share)
+    done = child("-m", "tests.fuzz", name, "--runs", str(runs), "--seed", str(seed))
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     assert " 0 finds" in done.stdout
 
@@ -76,7 +76,7 @@ def judged(run: Run, data: bytes = b"x") -> str | None:
     raise AssertionError
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_exceptions_are_judged() -> None:
     def refuse(data: bytes) -> None:
         raise LayoutError("no\n  yes")
@@ -93,7 +93,7 @@ def test_exceptions_are_judged() -> None:
     assert "is empty" in (judged(promise) or "")
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_work_is_judged() -> None:
     """By lines, not by time, so that the answer is the same on a slow machine."""
 
@@ -139,6 +139,7 @@ OUTSIDE = """
 import os, sys
 from pathlib import Path
 from tests.fuzz.command_line import CommandLine
+from tests.tools.extent import examples
 line, outside = CommandLine(), Path(sys.argv[1])
 for target in (outside / "o.npy", Path("..") / outside.name / "o.npy"):
     line(f"pack\\nx.npy\\n{target}\\n--layout\\ntpu".encode())

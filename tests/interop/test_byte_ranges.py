@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit import as_layout, linear_index
 from tilejit.interop.byte_ranges import box_ranges, indices_of, slot_ranges
 from tilejit.layout.cute_shape import Spec
@@ -43,7 +43,7 @@ def slices(extent: int) -> st.SearchStrategy[object]:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=share(25, 3))
+@settings(max_examples=examples(5, full=25))
 @given(data=st.data())
 def test_without_gaps_ranges_are_the_bytes_of_the_elements(spec: Spec, data: st.DataObject) -> None:
     box = tuple(data.draw(slices(n)) for n in spec.dimensions)

@@ -49,7 +49,7 @@ def kill_one_when(client: Client, started: Path) -> int:
     return victim
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_killed_worker_loses_nothing(client: Client, tmp_path: Path) -> None:
     """Two workers make, pack and store arrays, and one is killed meanwhile."""
     x = numbered(ROWS, CHUNK)
@@ -63,7 +63,7 @@ def test_a_killed_worker_loses_nothing(client: Client, tmp_path: Path) -> None:
     assert int((from_zarr(tmp_path / "z").unpack() != x).sum().compute()) == 0
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
     x = numbered(ROWS // 3, CHUNK)
     pack(x, LAYOUT).to_flat(tmp_path / "x.bin", piece_bytes=1 << 20)
@@ -71,7 +71,7 @@ def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
     assert np.array_equal(np.fromfile(tmp_path / "x.bin", np.uint32), whole)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_format_that_only_the_client_registered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers get the layout, not its name."""
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
@@ -82,7 +82,7 @@ def test_a_format_that_only_the_client_registered(client: Client, monkeypatch: p
     assert np.array_equal(t.unpack().compute(), x.compute())
 
 
-@pytest.mark.stress
+@pytest.mark.full
 def test_memory_stays_flat(client: Client, tmp_path: Path) -> None:
     """200 MB go through in chunks of 4 MiB; a copy of all of it anywhere would be detected."""
     found = measure(0.2, CHUNK, str(tmp_path))

@@ -77,7 +77,7 @@ def _one_thread() -> Any:
         yield
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(("layout", "dtype", "dims", "chunks", "parameters"), CASES, ids=str)
 def test_chunks_are_packed_one_by_one(
     layout: Any, dtype: str, dims: tuple[int, ...], chunks: Any, parameters: Any, seed: int, tmp_path: Path
@@ -98,6 +98,7 @@ def test_chunks_are_packed_one_by_one(
     assert same(zarr.open_array(tmp_path / "z")[...].view(native.dtype), native) or dtype == "s4"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("layout", "dtype", "dims", "chunks", "parameters"), CASES, ids=str)
 def test_a_flat_file_is_the_whole_buffer(
     layout: Any, dtype: str, dims: tuple[int, ...], chunks: Any, parameters: Any, seed: int, tmp_path: Path

@@ -69,6 +69,7 @@ def test_reorders_of_every_tag() -> None:
     assert seen > 400
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("tag", "alias", "dims", "name"),
     [

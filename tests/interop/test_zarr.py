@@ -62,7 +62,6 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("codec", "dtype"),
     [*((codec, "f4") for codec in LAYOUTS), *((LAYOUTS[0], t) for t in (">i2", "c8"))],

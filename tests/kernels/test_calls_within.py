@@ -14,7 +14,7 @@ from tests.tools.oracle import environment
 pytestmark = pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
 
 
-@pytest.mark.share(5)
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_calls_within_calls(name: str) -> None:
     """In a separate process, which reading freed memory would end."""

@@ -21,16 +21,15 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.runtime.direct_calls import MOST_ENTRIES, supported
 from codegen.simd import direct_fields as words
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
 from tests.tools.oracle import run_python
-from tests.tools.stress import share
 from tilejit.arrays.memory import address, empty
 
 Array = np.ndarray[Any, Any]
 
 pytestmark = [
     pytest.mark.skipif(not supported(), reason="direct calls are not supported here"),
-    pytest.mark.share(4),
 ]
 
 
@@ -224,7 +223,7 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
-@settings(max_examples=share(50, 3))
+@settings(max_examples=examples(5, full=50))
 def test_expressions_give_the_same_as_in_python(picks: list[Any]) -> None:
     """Views of one block of memory that overlap arbitrarily, read and written in place or not."""
     for pick in picks * 3:
@@ -348,7 +347,7 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("name", CALLS)
 def test_reference_counts_stay(name: str) -> None:
     """After calls that native code answers, and after others."""
@@ -360,7 +359,7 @@ def test_reference_counts_stay(name: str) -> None:
         outcome(direct, *arguments, **keywords)
         gc.collect()
         before = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
-        for _ in range(share(1000, 4)):
+        for _ in range(1000):
             outcome(direct, *arguments, **keywords)
         gc.collect()
         after = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
@@ -368,13 +367,14 @@ def test_reference_counts_stay(name: str) -> None:
         assert before[1] == after[1] or direct._native is not held
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_stays_flat(name: str) -> None:
     direct, args, keywords = CALLS[name]()
     learned(direct, *args, **keywords)
     gc.collect()
     before = sys.getallocatedblocks()
-    for _ in range(share(100_000, 4)):
+    for _ in range(examples(5_000, full=100_000)):
         direct(*args, **keywords)
     assert sys.getallocatedblocks() - before < 500
 
@@ -441,7 +441,7 @@ import atexit, sys
 import numpy as np
 import tilejit as tj
 from codegen.runtime import direct_calls
-from tests.tools.stress import share
+from tests.tools.extent import examples
 
 {before}
 src = np.arange(256, dtype=np.float32).reshape(16, 16).T
@@ -471,7 +471,7 @@ def child(before: str, **variables: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_with_a_store_and_without() -> None:
     """A process with a warm store needs no Numba. One without a store builds everything itself."""
     tj.plan_copy(*pair())
@@ -492,7 +492,7 @@ def test_a_forked_child_answers_calls() -> None:
     assert done.stdout.split()[-1] == "0", done.stderr
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_each_thread_sees_the_program_of_its_last_call() -> None:
     """Direct calls and calls from Python, with layouts that threads share. Entries are replaced meanwhile."""
     double, halve = tj.elementwise(lambda a: a * 2), tj.kernel(halved)

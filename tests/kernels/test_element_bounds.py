@@ -14,9 +14,8 @@ import pytest
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
 from tests.conftest import SEED
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
-
-pytestmark = pytest.mark.share(5)
 
 
 def product(y, x, val, col, ptr):
@@ -87,7 +86,7 @@ def same(kernel: Any, function: Callable[..., None], given: tuple[Any, ...]) -> 
 
 @pytest.mark.parametrize("size", ["auto", 3, 64], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-@pytest.mark.parametrize("function", KERNELS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", few_by_default(KERNELS, 2), ids=lambda f: f.__name__)
 def test_kernels_agree_with_python(function: Callable[..., None], tail: str, size: Any) -> None:
     kernel = tj.kernel(function, tail=tail, virtual_vector_size=size)
     for index in ("i8", "i4"):
@@ -97,6 +96,7 @@ def test_kernels_agree_with_python(function: Callable[..., None], tail: str, siz
                     same(kernel, function, matrix(rows, index))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("index", ["i1", "u1", "u2", "u4", "u8"])
 def test_dtypes_of_bounds(index: str) -> None:
     y, x, val, col, ptr = matrix(5, "i8")

@@ -26,9 +26,8 @@ from tests.kernels.indexed import (
     scatter,
     scatter_apart,
 )
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
-
-pytestmark = pytest.mark.share(9)
 
 INTEGERS = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 DTYPES = ("?", "u1", "i2", "f2", "f4", "i8", "f8")
@@ -58,7 +57,7 @@ def same(kernel: Any, function: Any, *given: Any) -> None:
 
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", few_by_default(CASES, 5), ids=lambda case: case.name)
 def test_kernels_agree_with_python(case: Case, tail: str) -> None:
     for dtype, index in (("f4", "i4"), ("f8", "i8")):
         kernel = tj.kernel(virtual_vector_size=32, tail=tail)(case.function)
@@ -157,6 +156,7 @@ def test_hostile_indices(function: Any, dtype: str, indices: list[int], text: st
     assert all(room.untouched() for room in rooms)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", [case for case in CASES if case.rank == 1], ids=lambda case: case.name)
 def test_masks_skip_indices_outside(case: Case) -> None:
     """If no index is outside, masks change nothing. Masks skip empty arrays entirely."""
@@ -308,6 +308,7 @@ def test_sums_of_gathered_elements() -> None:
         same(tj.kernel(index_bounds="mask", vectorize_reductions=True)(total), total, *given)
 
 
+@pytest.mark.full
 def test_strided_arrays_and_fortran_order() -> None:
     rng = np.random.default_rng(SEED)
     for case in CASES:
@@ -386,6 +387,7 @@ def by_a_number(y, x, at):
         y[i] = x[at[()]] + x[int(at[()]) - 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bounds", ["check", "mask"])
 @pytest.mark.parametrize("size", [8, (4, 4), (16, 16)])
 def test_arrays_of_indices_have_any_rank(size: Any, bounds: str) -> None:

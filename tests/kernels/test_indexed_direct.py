@@ -15,11 +15,11 @@ from codegen.runtime.direct_calls import supported
 from tests.conftest import SEED
 from tests.kernels.indexed import CASES, Case, gather, scatter, scatter_apart
 from tests.kernels.test_indexed import HOSTILE, INTEGERS, arguments
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 from tilejit.programs.direct_policy import LOOPS_FROM
 
 pytestmark = [
-    pytest.mark.share(5),
     pytest.mark.skipif(not supported(), reason="direct calls are not supported here"),
 ]
 
@@ -32,9 +32,8 @@ def answered(kernel: Any, *given: Any) -> bool:
     return kernel._last_answer() is not None
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("index", INTEGERS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", few_by_default(CASES, 3), ids=lambda case: case.name)
 def test_native_calls_agree_with_python(case: Case, index: str) -> None:
     kernel = tj.kernel(case.function)
     y, x, idx = arguments(case, "f8", index)
@@ -48,6 +47,7 @@ def test_native_calls_agree_with_python(case: Case, index: str) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", [gather, scatter], ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("dtype", "indices", "text"), HOSTILE)
 def test_hostile_indices_after_good_ones(function: Any, dtype: str, indices: list[int], text: str) -> None:
@@ -128,7 +128,7 @@ def test_a_checked_permutation_goes_through_python() -> None:
     assert not answered(kernel, np.zeros(4), np.arange(4.0), np.array([3, 0, 2, 1]))
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("shape", [(1,), (67,), (3, 41), (2, 3, 17)], ids=str)
 def test_range_checks_find_elements_outside(dtype: str, shape: tuple[int, ...]) -> None:

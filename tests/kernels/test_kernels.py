@@ -20,9 +20,8 @@ import tilejit as tj
 from tests.codegen.passes.table import REASONS
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
-
-pytestmark = pytest.mark.share(9)
 
 TAILS = ("mask", "scalar", "shift")
 
@@ -175,7 +174,7 @@ def test_kernels_agree_with_python(function: Callable[..., Any], size: Any) -> N
 
 
 @pytest.mark.parametrize("tail", TAILS)
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", few_by_default(FUNCTIONS, 4), ids=lambda f: f.__name__)
 def test_tails(function: Callable[..., Any], tail: str) -> None:
     made = tj.kernel(virtual_vector_size=64, tail=tail)(function)
     for columns in (1, 15, 16, 64, 131):
@@ -190,6 +189,7 @@ def test_dtypes(function: Callable[..., Any], dtype: str) -> None:
     same(tj.kernel(function), function, given)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("function", [scaled, chosen, accumulating], ids=lambda f: f.__name__)
 def test_halves_round_after_each_operation(function: Callable[..., Any], dtype: str) -> None:
@@ -240,6 +240,7 @@ def vector(dtype: Any, count: int) -> list[Any]:
     return [rng.integers(-9, 9, count).astype(dtype) for _ in "xy"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("size", [8, 128, 500])
 def test_reductions_in_lanes(size: int, tail: str) -> None:
@@ -274,7 +275,6 @@ def shift_by_one(x, y):
         y[i] = x[i] + x[i]
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("offset", [-20, -3, -1, 0, 1, 3, 20])
 def test_arrays_that_overlap(offset: int) -> None:
     """Element by element in the order of the loop, as in Python."""
@@ -680,6 +680,7 @@ def squares_and_roots(x, y, s):
         y[i, 4] **= 2
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_known_powers(dtype: Any) -> None:

@@ -255,6 +255,7 @@ for function, given, options in ((halve, overlapping(), {"no_alias": True}), (de
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("verify", "printed"), [("1", "KernelValueError\n" * 2), ("0", "")])
 def test_an_environment_variable_verifies_all_promises(verify: str, printed: str) -> None:
     done = run_python(VERIFIED, TILEJIT_VERIFY=verify)

@@ -29,6 +29,7 @@ from tests.kernels.scans import (
     sums_before,
     xors,
 )
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
@@ -68,9 +69,8 @@ def same(kernel: tj.Kernel[..., Any], a: Any, start: Any) -> None:
         np.testing.assert_array_equal(np.signbit(y), np.signbit(expected))
 
 
-@pytest.mark.share(15)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("function", [*EXACT, *BITS], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", few_by_default([*EXACT, *BITS], 3), ids=lambda f: f.__name__)
 def test_integers_are_exact(function: Callable[..., Any], dtype: Any) -> None:
     """They wrap around as NumPy's do."""
     tail = TAILS[INTEGERS.index(dtype) % len(TAILS)]
@@ -79,6 +79,7 @@ def test_integers_are_exact(function: Callable[..., Any], dtype: Any) -> None:
         same(kernel, values(dtype, count), values(dtype, 3)[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", ["auto", 2, 5, 128, 1000, "2*hw"])
 def test_the_size_does_not_change_integers(size: Any) -> None:
     kernel = scans(sums_before, virtual_vector_size=size)
@@ -86,6 +87,7 @@ def test_the_size_does_not_change_integers(size: Any) -> None:
         same(kernel, values(np.int32, count), np.int32(-5))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", [ands, ors, xors], ids=lambda f: f.__name__)
 def test_booleans(function: Callable[..., Any]) -> None:
     for count in COUNTS:
@@ -96,7 +98,7 @@ def test_booleans(function: Callable[..., Any]) -> None:
 SPECIAL = (0.0, -0.0, 1.5, -2.5, float("inf"), float("-inf"), float("nan"), 3.0)
 
 
-@pytest.mark.share(7)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("function", EXTREMES, ids=lambda f: f.__name__)
 @given(data=st.data())
@@ -107,7 +109,7 @@ def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, 
     same(scans(function, virtual_vector_size=32), np.array(numbers, dtype), dtype.type(start))
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [sums, sums_before, differences], ids=lambda f: f.__name__)
@@ -128,7 +130,7 @@ def test_sums_of_floats_keep_the_loops_error_bound(
         assert abs(each - fsum(terms[: k + 1])) <= bound * 1.001
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_small_integers_are_exact_in_every_dtype(dtype: Any) -> None:
     """Sums that every float represents exactly do not depend on the grouping."""

@@ -82,7 +82,7 @@ def test_requested_sizes_have_no_tiles() -> None:
     assert kernel.program.tiled_kernel is kernel.program.kernel
 
 
-@pytest.mark.share(15)
+@pytest.mark.full
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("python", [turned, combined, carried])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])

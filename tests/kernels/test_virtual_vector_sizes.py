@@ -13,8 +13,6 @@ import pytest
 import tilejit as tj
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(3)
-
 SIZES_1D = (1, 3, 7, 16, 64, 100, 256, 1000, 1024, 1 << 20, "2*hw", "l1/4", "2*cores*hw")
 SIZES_2D = ((1, 1), (2, 3), (5, 100), (16, 16), (32, 256), (1024, 1024), ("4", "2*hw"))
 EXTENTS = (1, 2, 63, 64, 65, 255, 256, 257, 1111)
@@ -89,7 +87,6 @@ def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4"
         assert got.tobytes() == want.tobytes(), (python.__name__, shape, options)
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("size", SIZES_1D, ids=str)
 @pytest.mark.parametrize("python", [triad, backwards, every_third, branched])
 def test_one_dimension(python: Callable[..., None], size: Any) -> None:
@@ -101,7 +98,6 @@ def test_one_dimension(python: Callable[..., None], size: Any) -> None:
         assert given[2].tobytes() == wanted[2].tobytes(), (count, size)
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("size", [*SIZES_2D, 64, 1000], ids=str)
 @pytest.mark.parametrize("python", [scaled, turned, uneven])
 def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
@@ -129,6 +125,7 @@ def eight_loops(a, b, c):
                                     c[i, j, k, m, n, o, p, q] = a[i, j, k, m, n, o, p, q] + 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size", [(32, 4, 4, 4), ("warp", 4, 4, 4), (2, 3, 5, 7), (2, 2, 2, 64), (5, 2, 8)], ids=str
 )
@@ -137,6 +134,7 @@ def test_four_loops(size: Any) -> None:
         check(four_loops, shape, virtual_vector_size=size)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_eight_loops_are_the_maximum(tail: str) -> None:
     size = (2, 1, 3, 2, 2, 2, 2, 8)
@@ -149,7 +147,7 @@ def test_eight_loops_are_the_maximum(tail: str) -> None:
     assert "vectorized by 2x3x2x2x2x2x8" in str(kernel.report())
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_the_deepest_nests_have_no_strips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python allows 20 nested loops, and strips would exceed that."""
     names = [f"i{k}" for k in range(20)]
@@ -162,7 +160,7 @@ def test_the_deepest_nests_have_no_strips(tmp_path: Path, monkeypatch: pytest.Mo
     check(deep, (1,) * 16 + (3, 1, 2, 5), virtual_vector_size=(2,) * 8)
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_auto_transposes_in_registers(dtype: str, tail: str) -> None:
@@ -196,6 +194,7 @@ def test_sizes_that_divide_leave_no_tail_but_blocks_may(size: int) -> None:
         tj.kernel(virtual_vector_size=size, tail="assume_divisible")(triad)(*arrays((3 * size + 1,)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [5, 64, 100, 1024, (3, 100), (16, 64), (3, 2, 4, 8)], ids=str)
 def test_nothing_outside_is_touched(size: Any) -> None:
     python, shape = {
@@ -270,6 +269,7 @@ def test_the_report_mentions_strips(python: Any, size: Any, text: str) -> None:
     assert (f"| {text}" in kernel.report()) if text else ("strips" not in kernel.report())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size", [3, 100, 1024, (5, 48), (32, 256), (2, 4, 4, 8), "2*hw", ("2", "hw")], ids=str
 )

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.support.errors import LayoutError, TilejitError
+from tests.tools.extent import examples
 from tests.tools.oracle import same_elements, slots_of
-from tests.tools.stress import share
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.formats.spelling import spell
 from tilejit.layout.text.pattern_text import parse_pattern
@@ -82,7 +82,7 @@ def expected(
 
 
 @given(patterns())
-@settings(max_examples=share(300, 3))
+@settings(max_examples=examples(33, full=300))
 def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
     pattern, dims, sizes, groups, order, every = case
     shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
@@ -99,7 +99,7 @@ def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
 
 
 @given(patterns())
-@settings(max_examples=share(50, 3))
+@settings(max_examples=examples(5, full=50))
 def test_equivalent_patterns_have_the_same_layout(case: Any) -> None:
     """White space, parentheses on the right, sizes in the text, and names do not matter."""
     pattern, dims, sizes, _, order, _ = case
@@ -254,7 +254,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.lists(st.integers(0, 5), max_size=3))
-@settings(max_examples=share(400, 3))
+@settings(max_examples=examples(44, full=400))
 def test_arbitrary_patterns_only_raise_layout_errors(pieces: list[str], dims: list[int]) -> None:
     with suppress(TilejitError):
         assert tj.as_layout("".join(pieces), dims=dims, dtype="f32").dimensions == tuple(dims)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.support.errors import LayoutError, TilejitError
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit.layout.text.tags import is_tag, parse_tag
 
 
@@ -83,7 +83,7 @@ def test_other_names_are_not_tags(name: str) -> None:
 
 
 @given(st.text("abcnhwCBOIio0123456789x_ ", max_size=12))
-@settings(max_examples=share(300, 3))
+@settings(max_examples=examples(33, full=300))
 def test_arbitrary_tags_only_raise_layout_errors(text: str) -> None:
     with suppress(TilejitError):
         assert tj.as_layout(text, dims=(3, 4), dtype="f32").dimensions == (3, 4)

@@ -51,6 +51,7 @@ def test_a_transfer_outside_an_array_is_found() -> None:
         mlir.check(ONE_LOOP, promised)
 
 
+@pytest.mark.full
 def test_sums_have_a_tolerance() -> None:
     """The machine epsilon times the elements; integers are exact."""
     assert mlir.check(VECRED, VECRED_BY_128).tolerance == pytest.approx(512 * 2**-23)
@@ -60,6 +61,7 @@ def test_sums_have_a_tolerance() -> None:
         assert mlir.check(text, wide, sizes=(0, 1, 500)).tolerance == 0.0
 
 
+@pytest.mark.full
 def test_functions_are_paired_by_name() -> None:
     both = VECTOR_ADD_2D + VECRED
     wide = mlir.super_vectorize(both, virtual_vector_size=64, vectorize_reductions=True)

@@ -113,6 +113,7 @@ def test_unsupported_subscripts_are_refused(line: str, message: str) -> None:
         mlir.run(text, "gather", np.zeros(3, "f4"), np.zeros(3, "f4"), np.zeros(3, "i4"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [GATHER, ROWS, ADD_AT], ids=["gather", "rows", "add_at"])
 def test_the_printed_form_is_read(text: str) -> None:
     wide = mlir.super_vectorize(text, virtual_vector_size=8)
@@ -267,7 +268,7 @@ def put_apart(x, idx, y):  # type: ignore[no-untyped-def]
         y[tj.permutation(idx)[i]] = x[i]
 
 
-@pytest.mark.share(5)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["i8", "i4", "u2"])
 @pytest.mark.parametrize("python", [looked_up, looked_up_twice, in_columns, put_in_order, put_apart])
 def test_printed_masked_kernels_are_read_back(python: Callable[..., None], dtype: str) -> None:

@@ -13,9 +13,8 @@ pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", ex
 from tests.mlir.loops import LOOPS, SIZE, inputs
 from tests.mlir.opt_texts import OPT
 from tests.mlir.texts import VECTOR_ADD_2D
+from tests.tools.extent import few_by_default
 from tilejit import mlir
-
-pytestmark = pytest.mark.share(5)
 
 TOOLS = tuple(shutil.which(f"mlir-{name}-16") for name in ("opt", "cpu-runner"))
 needs_mlir = pytest.mark.skipif(
@@ -82,6 +81,7 @@ def by_mlir(text: str, kind: str) -> str:
 SIZES = {"16": 16, "4x8": (4, 8)}
 
 
+@pytest.mark.full
 @needs_mlir
 @pytest.mark.parametrize("name", LOOPS)
 def test_mlir_runs_the_printed_form(name: str) -> None:
@@ -129,7 +129,7 @@ VECTORIZED = [name for name in OPT[16] if name.startswith("loop: ")]
 
 
 @needs_mlir
-@pytest.mark.parametrize("name", VECTORIZED)
+@pytest.mark.parametrize("name", few_by_default(VECTORIZED, 4))
 def test_mlir_runs_its_own_text_as_tilejit_reads_it(name: str) -> None:
     """Right or wrong, MLIR's vectors write the same into %C as TileJIT's interpretation of them."""
     text = OPT[16][name]

@@ -15,10 +15,9 @@ from tests.mlir.opt_cases import CASES, OptCase, modern
 from tests.mlir.opt_texts import OPT, VERSIONS
 from tests.mlir.test_mlir_opt import opt, passes
 from tests.mlir.test_run import INTEGER_CASES, binary
+from tests.tools.extent import few_by_default
 from tilejit import mlir
 from tilejit.mlir.arithmetic import DIRECT, FLOAT_PREDICATES, INTEGER_PREDICATES
-
-pytestmark = pytest.mark.share(3)
 
 WRONG = [name.removeprefix("loop: ") for name in OPT[16] if name.startswith("loop: ")]
 RIGHT = ("none at all", "a sum into an element", "sums of rows")
@@ -34,8 +33,7 @@ def printed(case: OptCase) -> str:
     )
 
 
-@pytest.mark.share(9)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", few_by_default(CASES, 3), ids=str)
 def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
     assert len(checked.cases) >= 1
@@ -44,9 +42,8 @@ def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
 SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", few_by_default(CASES, 2), ids=str)
 def test_mlirs_text_agrees_if_arrays_end_with_loops(case: OptCase, version: int) -> None:
     """MLIR's stores have no masks, so they continue to the end of the array."""
     text = OPT[version][case.name]
@@ -61,7 +58,6 @@ ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.te
 """Cases with arrays that may continue after their loops, for which MLIR's text stores too much."""
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 @pytest.mark.parametrize("name", LOOPS)
@@ -77,9 +73,8 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
         assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", few_by_default(WRONG, 6))
 def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:
     """`check` says where the super-vectors of MLIR's pass differ from its loops."""
     if name in RIGHT:
@@ -111,8 +106,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.share(9)
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 6))
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives the same as arithmetic on numbers."""
     text = OPERATIONS[name]

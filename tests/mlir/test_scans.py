@@ -50,7 +50,6 @@ NUMPY = {
 }
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("stored", ["%t", "%s"])
 @pytest.mark.parametrize("operation", SCANS)

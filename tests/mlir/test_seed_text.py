@@ -21,7 +21,6 @@ def test_printed_text_matches_the_seed_line_by_line(name: str) -> None:
     assert lines(printed, padding=name == "128") == lines(expected)
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:

@@ -154,7 +154,6 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("start", ["", ", %s"])
 @pytest.mark.parametrize("kind", REDUCTIONS)

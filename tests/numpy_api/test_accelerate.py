@@ -171,7 +171,6 @@ check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
 """
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "within",
     [
@@ -247,7 +246,7 @@ print(sum(map(abs, codes)))
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_children_forked_while_another_thread_swaps() -> None:
     """A fork waits for the lock, so no child inherits it locked."""

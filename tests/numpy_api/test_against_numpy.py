@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import tests.numpy_api.drawn as drawn
 import tilejit as tj
 from tests.numpy_api.drawn import assert_same, outcome
-from tests.tools.stress import share
+from tests.tools.extent import examples
 from tilejit.copies.sizes import SIZES
 
-EXAMPLES = settings(max_examples=share(150, 6), deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=examples(8, full=150), deadline=None)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,7 +61,7 @@ def test_ndmin(x: Any, ndmin: int) -> None:
     assert_same(outcome(tj.array, x, ndmin=ndmin), outcome(np.array, x, ndmin=ndmin))
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @EXAMPLES
 @given(drawn.arrays(), st.sampled_from((None, "f4", np.float64, "i2")))
 def test_contiguous(x: Any, dtype: Any) -> None:
@@ -114,7 +114,7 @@ def test_tobytes(x: Any, order: str) -> None:
         assert outcome(tj.tobytes, x, order) == outcome(x.tobytes, order)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @EXAMPLES
 @given(drawn.arrays(), st.data())
 def test_views_are_copied(x: Any, data: Any) -> None:
@@ -165,7 +165,7 @@ def test_concatenate_and_stack(x: Any, count: int, data: Any) -> None:
         assert_same(outcome(mine, parts, axis), outcome(theirs, parts, axis))
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @EXAMPLES
 @given(
     st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=3),

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import tests.numpy_api.drawn as drawn
 import tilejit as tj
 from tests.numpy_api.drawn import assert_same, outcome
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tests.tools.stress import share
 from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api import along_axis
 
-EXAMPLES = settings(max_examples=share(300, 6), deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=examples(16, full=300), deadline=None)
 MODES = ("raise", "wrap", "clip")
 INTEGERS = ("i8", "i4", "i2", "u1", "u4", "u8", ">i8", ">u2")
 

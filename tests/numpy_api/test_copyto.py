@@ -14,16 +14,14 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.strategies import Pick, chance, extents, one_of, strides
-from tests.tools.stress import share
 from tilejit.arrays.strided import overlaps_itself
 from tilejit.copies.plan import CopyPlan, cached_plan, plan_copy
 from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api.copyto import known_copy
 from tilejit.programs.tuning import DEFAULT, Tuning, read_tuning
-
-pytestmark = pytest.mark.share(4)
 
 Array = np.ndarray[Any, Any]
 
@@ -136,7 +134,7 @@ def cases(draw: Any) -> Case:
     return Case(lambda low, high: draw(st.integers(low, high)))
 
 
-@settings(max_examples=share(600, 3))
+@settings(max_examples=examples(66, full=600))
 @given(cases())
 def test_the_same_bytes_as_numpy(case: Case) -> None:
     dst, src, rooms = case.arrays()
@@ -391,7 +389,6 @@ def test_keywords_refused(call: Any, keywords: dict[str, Any], error: type[Excep
     assert not dst.any()
 
 
-@pytest.mark.share(13)
 @pytest.mark.parametrize("size", [1, 3, 64, (1, 1), (2, 8), (16, 16), (5, 3), (64, 64)], ids=str)
 @pytest.mark.parametrize("specialize", ["structure", "sizes"])
 def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:

@@ -23,7 +23,6 @@ def _kernels_for_small_arrays() -> Iterator[None]:
         yield
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("way", ["plain", "rows", "transposed", "number", "sparse mask", "reversed mask"])
 def test_masked_copies_agree_with_numpy(dtype: str, way: str) -> None:

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tools.stress import in_turn, is_stress
-
 NUMPY = Path(np.__file__).parent
 FILES = (
     "_core/tests/test_multiarray.py",
@@ -104,19 +102,17 @@ def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
     return json.loads(report.read_text())
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_same_passes_and_failures(tmp_path: Path) -> None:
-    """By default a third of the files. Tests that pass with TileJIT's routines are not run without them."""
+    """Of NumPy's own tests, those of the routines that TileJIT replaces."""
     words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"
-    every = ["-k", words, *(str(NUMPY / f) for f in in_turn(FILES, 3))]
+    every = ["-k", words, *(str(NUMPY / f) for f in FILES)]
     ours = outcomes(tmp_path, "1", every)
-    assert ours["copies"] > (300 if is_stress() else 0), "NumPy's tests did not use TileJIT's kernels"
-    assert len(ours["tests"]) > (3000 if is_stress() else 100)
-    others = [name for name, outcome in ours["tests"].items() if outcome != "passed"]
-    again = every if is_stress() else [f"{NUMPY}/{name}" for name in others]
-    plain = outcomes(tmp_path, "0", again) if again else {"copies": 0, "tests": {}}
+    assert ours["copies"] > 300, "NumPy's tests did not use TileJIT's kernels"
+    assert len(ours["tests"]) > 3000
+    plain = outcomes(tmp_path, "0", every)
     assert plain["copies"] == 0
-    names = plain["tests"].keys() | (ours["tests"].keys() if is_stress() else set(others))
+    names = plain["tests"].keys() | ours["tests"].keys()
     different = {
         name: (plain["tests"].get(name), ours["tests"].get(name))
         for name in names

@@ -36,7 +36,7 @@ def operations() -> dict[str, Callable[[Any], Any]]:
     }
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     from skimage import data
 

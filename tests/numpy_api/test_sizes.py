@@ -16,8 +16,6 @@ from tilejit.copies import sizes
 from tilejit.copies.plan import CopyPlan
 from tilejit.copies.sizes import SIZES
 
-pytestmark = pytest.mark.share(3)
-
 Array = np.ndarray[Any, Any]
 
 SHAPES = ((16, 16), (5,), (0, 70), (1, 1), (128, 128), (128, 63), (9000,), (8192, 1), (1, 9000), (3, 40, 90))
@@ -108,7 +106,6 @@ def check(case: str, ours: Any, theirs: Any) -> None:
         raise AssertionError(case) from error
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("dtype", ["f4", "u1", ml_dtypes.bfloat16], ids=["f4", "u1", "bf16"])
 @pytest.mark.parametrize("name", CALLS)
 def test_routines(name: str, dtype: Any) -> None:
@@ -119,7 +116,6 @@ def test_routines(name: str, dtype: Any) -> None:
             assert (ours[0] is x) == (theirs[0] is x), case
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("dtype", ["f4", "i2"])
 @pytest.mark.parametrize("name", METHODS)
 def test_methods(name: str, dtype: str) -> None:

@@ -66,6 +66,7 @@ def is_cache(node: ast.expr) -> bool:
     return ast.unparse(node).split("(")[0] in ("cache", "functools.cache")
 
 
+@pytest.mark.full
 def test_every_cached_function_has_a_limit() -> None:
     count = 0
     for path in sources():
@@ -117,7 +118,7 @@ def entries(thing: Any) -> dict[str, int]:
     return {name: len(value) for name, value in vars(thing).items() if isinstance(value, Cache)}
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_kernels_and_expressions_forget_shapes() -> None:
     scale, twice = tj.kernel(_scale), tj.elementwise(lambda a, k: a * k)
     total = tj.elementwise(lambda a: a.sum(axis=0))
@@ -202,6 +203,7 @@ def _programs(thing: Any) -> list[Any]:
     return [value for value in values if isinstance(value, LoopProgram)]
 
 
+@pytest.mark.full
 def test_calls_stay_right_while_another_thread_clears_caches() -> None:
     """8 threads pack, copy and compute. Every result is right, whatever is removed between two lookups."""
     twice = tj.elementwise(lambda a: a * 2)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from tests.cute import brute, draw
+from tests.tools.extent import examples
 from tests.tools.strategies import Pick, chance, one_of, permutation, picker
-from tests.tools.stress import share
 from tilejit import cute
 from tilejit.cute import Layout, _, offsets, parse
 
@@ -143,7 +143,7 @@ def test_fixed_cases(judge: Callable[[Pick], str], seed: int) -> None:
 
 
 @pytest.mark.parametrize("judge", [judge_flat, judge_by_dimension])
-@settings(max_examples=share(100, 3))
+@settings(max_examples=examples(11, full=100))
 @given(data=st.data())
 def test_drawn_cases(judge: Callable[[Pick], str], data: Any) -> None:
     judge(lambda low, high: data.draw(st.integers(low, high)))

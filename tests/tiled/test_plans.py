@@ -17,6 +17,7 @@ import pytest
 import tilejit as tj
 from codegen.runtime import threads
 from codegen.runtime.direct_calls import supported
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 from tests.tools.oracle import run_python
 from tilejit.arrays.values import elements
@@ -65,8 +66,7 @@ def in_turns(*calls: Any) -> Iterator[list[Any]]:
         yield [call() for call in calls]
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("dtype", "dims", "layout"), LAYOUTS, ids=IDS)
+@pytest.mark.parametrize(("dtype", "dims", "layout"), few_by_default(LAYOUTS, 6), ids=IDS)
 @pytest.mark.parametrize("order", ["C", "F", "reversed"])
 def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layout: str, order: str) -> None:
     x = np.asarray(values(dtype, dims), order="F" if order == "F" else "C")
@@ -100,7 +100,6 @@ def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layou
             spoil(each)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(("dtype", "dims", "layout"), LAYOUTS, ids=IDS)
 def test_plans_equal_the_calls(dtype: str, dims: tuple[int, ...], layout: str) -> None:
     x = values(dtype, dims)
@@ -258,7 +257,7 @@ def test_native_code_answers_the_third_call() -> None:
         assert plan._last_answer() is not None
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_reference_counts_stay() -> None:
     """Reference counts of arguments and layouts stay, and unused results are freed."""
     x = values("f32", (3, 5))
@@ -509,9 +508,10 @@ def narrow_integers(layout: Any, dims: tuple[int, ...]) -> Any:
     return np.clip(np.arange(np.prod(dims)).reshape(dims) % 16 - 8, *layout.element.integer_range or (-8, 7))
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["", "narrow", "wild"])
-@pytest.mark.parametrize(("name", "dtype"), CONVERTED, ids=lambda x: x if isinstance(x, str) else x.__name__)
+@pytest.mark.parametrize(
+    ("name", "dtype"), few_by_default(CONVERTED, 6), ids=lambda x: x if isinstance(x, str) else x.__name__
+)
 def test_values_of_other_dtypes_convert_like_elements(name: str, dtype: Any, kind: str) -> None:
     """Bytes and messages are those of `elements`, at every call. A refused value writes nothing."""
     layout, key = layout_of(name), np.s_[2:8, 1:9:2]
@@ -563,7 +563,7 @@ def test_byte_arrays_pack_as_converted_elements(name: str) -> None:
         assert np.asarray(t).tobytes() == x.astype(layout.dtype).tobytes()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_arrays_that_numpy_converts_evict_no_plans() -> None:
     t = tj.pack(values("f32", (20, 80)), "{1,0:T(4,2)}")
     key, value = np.s_[:, 1:3], values("f32", (20, 2))

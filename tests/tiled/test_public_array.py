@@ -114,6 +114,7 @@ def test_dtype_codes_of_xla_have_xlas_meaning(code: str, found: str) -> None:
     assert tj.as_layout("{0}", dims=(3,), dtype=code).primitive_type == found
 
 
+@pytest.mark.full
 def test_the_casting_error_suggests_the_narrowest_sufficient_rule() -> None:
     for want, enough in (("bf16", "same_kind"), ("f64", "same_kind"), ("s32", "unsafe")):
         fix = f"pass casting={enough!r}"

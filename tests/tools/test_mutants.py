@@ -121,7 +121,7 @@ def test_a_crash_names_the_test(project: Path, tmp_path: Path) -> None:
     assert (outcome.result, outcome.by) == ("killed", "tests/test_double.py::test_double")
 
 
-@pytest.mark.stress
+@pytest.mark.full
 def test_hanging_tests_are_ended(project: Path, tmp_path: Path) -> None:
     trial = Trial(project, tmp_path / "store", 20)
     outcome = trial.run(Mutant("forever", "", "return 2 * x", "while True: pass"))

@@ -1,7 +1,4 @@
-"""Cases of the soak, in processes that guard pages may end: 60, or 3,000 with `--stress`.
-
-Fewer run at lower CPU levels.
-"""
+"""Cases of the soak, in processes that guard pages may end."""
 
 from __future__ import annotations
 
@@ -10,33 +7,26 @@ from sys import executable
 
 import pytest
 
+from tests.tools.extent import examples, lower_levels
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
 from tests.tools.soak.__main__ import main
-from tests.tools.stress import lower_levels, share, turn_of
 
 CHUNKS = 2
-CASES = 3000
-LEVEL_CASES = 1000
-PART = 50
-LEVEL_PART = 51
-"""Odd, so that each level eventually gets each range of cases."""
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    size = share(CASES, PART) // CHUNKS
-    first = (CHUNKS * turn_of(PART) + chunk) * size
-    assert f"{size} cases" in soaked("--seed", seed, "--first", first, "--cases", size)
+    cases = examples(30, full=1500)
+    assert f"{cases} cases" in soaked("--seed", seed, "--first", chunk * cases, "--cases", cases)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
-    size = share(LEVEL_CASES, LEVEL_PART)
-    first = turn_of(LEVEL_PART) * size
-    assert f"{size} cases" in soaked("--seed", seed + 1, "--first", first, "--cases", size, "--level", level)
+    cases = examples(20, full=1000)
+    assert f"{cases} cases" in soaked("--seed", seed + 1, "--cases", cases, "--level", level)
 
 
 def soaked(*options: object) -> str:
@@ -47,6 +37,7 @@ def soaked(*options: object) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_the_soak_names_the_case_that_ends_the_process() -> None:
     """Touching a guard page is a crash, and the parent names the case."""
     code = (
@@ -100,7 +91,7 @@ def test_mistakes_in_options(options: str, said: str, capsys: pytest.CaptureFixt
     assert said in error
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_run_has_at_least_one_case() -> None:
     """However short its time and however many its jobs."""
     said = soaked("--cases", 1, "--jobs", 3, "--seconds", 1e-9, "--kinds", "copy")

@@ -97,7 +97,7 @@ def test_the_first_view(sized: Any, name: str, size: tuple[int, int]) -> None:
     assert browser.execute_script("return tilejit.explorer.level + 1 === tilejit.explorer.levels.length")
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_drawn_cells_are_exact(opened: Any, name: str) -> None:
     """State, color and tiles of the visible cells, in every coloring."""

@@ -63,6 +63,7 @@ def test_every_cell_has_a_tooltip() -> None:
     assert found == slots + memory
 
 
+@pytest.mark.full
 def test_random_shapes_are_drawn(seed: int) -> None:
     pick = picker(np.random.default_rng(seed))
     for _ in range(60):

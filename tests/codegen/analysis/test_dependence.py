@@ -15,7 +15,7 @@ from codegen.ir.nodes import Function, Statement
 from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import add, function, i, j, load, loop, n, number, plus, store
 from tests.codegen.passes.meaning import same_meaning
-from tests.tools.stress import share
+from tests.tools.extent import examples
 
 NAMES = ("x", "y", "z")
 rows = st.builds(
@@ -25,7 +25,7 @@ rows = st.builds(
 )
 
 
-@settings(derandomize=True, max_examples=share(300, 3), deadline=None)
+@settings(max_examples=examples(33, full=300), deadline=None)
 @given(st.lists(rows, max_size=2), st.lists(rows, max_size=4))
 def test_infeasible_is_a_proof(zero: list[Affine], not_negative: list[Affine]) -> None:
     box = [index_symbol(name) + Affine(4) for name in NAMES] + [
@@ -91,7 +91,8 @@ def nests(draw: st.DrawFn) -> Function:
     return function(loop("i", low, high, *before, inner, *after, step=step))
 
 
-@settings(max_examples=share(250, 3), suppress_health_check=list(HealthCheck))
+@pytest.mark.full
+@settings(max_examples=examples(27, full=250), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES), st.booleans())
 def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...], reductions: bool) -> None:
     """Lanes load before they store, and store in any order. What is allowed leaves the same bits."""
@@ -99,7 +100,7 @@ def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...
     same_meaning(kernel, made.function, {})
 
 
-@settings(derandomize=True, max_examples=share(150, 3), deadline=None)
+@settings(max_examples=examples(16, full=150), deadline=None)
 @given(
     st.integers(-12, 12),
     st.sampled_from([1, 2, 3, -1]),

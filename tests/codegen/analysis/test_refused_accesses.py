@@ -143,7 +143,7 @@ def largest(name: str) -> Launch:
     return max(program.launches, key=lambda launch: launch.step.box.size_bytes)
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "change", "message"), FUNCTIONS)
 def test_a_wrong_statement_is_refused(name: str, change: Change, message: str) -> None:
     launch = largest(name)

@@ -79,7 +79,7 @@ assert right == [True] * 6, right
 )
 
 
-@pytest.mark.share(2)
+@pytest.mark.full
 @pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
 def test_functions_of_other_code_run(code: str) -> None:
     """Numba makes machine code of everything but kernels, whatever the two have in common."""
@@ -155,7 +155,7 @@ print((resident() - before) // 30)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.skipif(platform != "linux", reason="memory is read from /proc")
 def test_builds_leave_little_memory_allocated() -> None:
     """LLVM's pass managers are freed: a kernel keeps some KiB, not a quarter of a MiB."""

@@ -65,7 +65,7 @@ print(default_store().hits, len(kernels_in_use()), sums)
 )
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """One process builds and stores them, another calls them, also with empty loops and tables of zeros."""
     built, used, sums = printed(FIRST, tmp_path).split(maxsplit=2)

@@ -182,7 +182,7 @@ def test_unused_plans_of_other_versions_are_removed(tmp_path: Path) -> None:
     assert not any(file.exists() for file in old)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_a_plan_that_is_read_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
     store = KernelStore(tmp_path)
@@ -277,7 +277,7 @@ print(found)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_readers_while_writers_remove_entries(tmp_path: Path) -> None:
     """Readers get a complete entry or none while two writers remove each other's entries."""
     size = filled(tmp_path, 12).trim().size_bytes // 12

@@ -14,10 +14,9 @@ from tests.codegen.frontend import kernels
 from tests.codegen.passes import table
 from tests.codegen.passes.meaning import arguments
 from tests.codegen.passes.rows import ROWS, Row
+from tests.tools.extent import few_by_default
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.program import LoopProgram
-
-pytestmark = pytest.mark.share(15)
 
 INEXACT = {kernels.transcendental: 8}
 """Functions that use libm on one side and NumPy on the other, and how many ulp they may differ."""
@@ -44,13 +43,13 @@ def close(a: Any, b: Any, places: int, eps: float) -> bool:
 FIRST = {row.function: row for row in reversed(ROWS)}
 """The first row of each function."""
 
-IN_TURN = {id(row): n % 2 == 0 for n, row in enumerate(row for row in ROWS if FIRST[row.function] is not row)}
-"""Whether a run takes each further row of a function, which differs only by dtypes: every second one."""
+NARROW = {id(row): n % 2 == 0 for n, row in enumerate(row for row in ROWS if FIRST[row.function] is not row)}
+"""Whether each further row of a function, which differs only by dtypes, takes size 4 instead of 64."""
 
 RUNS = [
     *((row, (4,), True) for row in ROWS if "reduced by" in row.asked),
-    *((row, (4,), False) for row in ROWS if "reduced by" not in row.asked and IN_TURN.get(id(row), True)),
-    *((row, (64,), False) for row in ROWS if not IN_TURN.get(id(row), False)),
+    *((row, (4,), False) for row in ROWS if "reduced by" not in row.asked and NARROW.get(id(row), True)),
+    *((row, (64,), False) for row in ROWS if not NARROW.get(id(row), False)),
     *((row, (2, 8), False) for row in ROWS if row.tiles or FIRST[row.function] is row),
 ]
 """Rows, sizes, and whether reductions run in lanes.
@@ -60,7 +59,7 @@ those without tiles take the last size once a function.
 """
 
 
-@pytest.mark.parametrize(("row", "size", "reductions"), RUNS, ids=str)
+@pytest.mark.parametrize(("row", "size", "reductions"), few_by_default(RUNS, 12), ids=str)
 def test_kernels_agree_with_python(row: Row, size: tuple[int, ...], reductions: bool) -> None:
     ours, theirs = (
         tuple(a.copy("K") if isinstance(a, np.ndarray) else a for a in row.arguments) for _ in range(2)
@@ -91,13 +90,14 @@ TAILS = [
 
 
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
-@pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
+@pytest.mark.parametrize(
+    ("row", "tail"), few_by_default(TAILS, 12), ids=lambda given: getattr(given, "name", given)
+)
 def test_kernels_agree_with_the_interpreter(row: table.Row, numbers: dict[str, int], tail: str) -> None:
     """The super-vectorizer's table, including what MLIR gets wrong or refuses."""
     check_with_the_interpreter(row, numbers, tail)
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 19, "m": 9}], ids=str)
 def test_a_shifted_tail_adds_no_iteration_twice(numbers: dict[str, int]) -> None:
     """A super-vector that begins earlier repeats iterations, which sums in memory do not allow."""

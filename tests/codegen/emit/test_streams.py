@@ -109,7 +109,7 @@ def test_only_large_arrays_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None
     assert program.sized_kernel({"x": repeated, "y": x}) is program.kernel
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("function", [scaled, inner_part, running], ids=lambda f: f.__name__)

@@ -13,8 +13,6 @@ from codegen.schedule.machine import machine
 from tests.codegen.passes.rows import numbers
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(3)
-
 
 def doubled(a, c):
     for i in range(a.shape[0]):
@@ -82,7 +80,7 @@ def check(function: Callable[..., Any], kernel: Any, a: np.ndarray, c: np.ndarra
     np.testing.assert_array_equal(c, expected)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [*((f, "f") for f in FLAT), (doubled, "d")],
@@ -96,6 +94,7 @@ def test_two_dimensions(function: Callable[..., Any], dtype: str) -> None:
         assert "transposed_" in kernel.source
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["scalar", "shift", "assume_divisible"])
 def test_tails(tail: str) -> None:
     kernel = tj.kernel(virtual_vector_size=(16, 16), tail=tail)(where_positive)
@@ -104,6 +103,7 @@ def test_tails(tail: str) -> None:
         check(where_positive, kernel, numbers(shape, "f"), numbers(shape[::-1], "f"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["b", "e", "i", "?"])
 def test_dtypes(dtype: str) -> None:
     function = doubled if dtype != "?" else every_second

@@ -42,6 +42,7 @@ def test_swaps_support_every_converted_block(swapped: str, width: int) -> None:
     assert all(takes_block(f"swap {swapped}", swapped, shape) for shape in converted_shapes(width))
 
 
+@pytest.mark.full
 def test_a_block_that_is_added_is_also_converted() -> None:
     """A schedule needs only a block that is on the menu and chosen."""
     done = run_python(ADDED)

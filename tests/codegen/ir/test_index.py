@@ -16,7 +16,7 @@ from codegen.frontend.source_text import SourceText
 from codegen.ir.index import evaluate_index, index_symbol, index_symbols
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import Function, ScalarArg
-from tests.tools.stress import share
+from tests.tools.extent import examples
 
 NAMES = ("i", "j", "n")
 
@@ -47,7 +47,7 @@ def read(text: str) -> Operand:
 
 
 @given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
-@settings(max_examples=share(300, 3), deadline=None, derandomize=True)
+@settings(max_examples=examples(33, full=300), deadline=None)
 def test_evaluate_agrees_with_python(text: str, numbers: tuple[int, int, int]) -> None:
     """evaluate(read(text)) == eval(text), and it uses no symbol that the text does not use."""
     values = dict(zip(NAMES, numbers, strict=True))
@@ -63,7 +63,7 @@ def test_evaluate_agrees_with_python(text: str, numbers: tuple[int, int, int]) -
     st.sampled_from(["min", "max", "*", "//"]),
     st.tuples(*[st.integers(-9, 9)] * 3),
 )
-@settings(max_examples=share(200, 3), deadline=None, derandomize=True)
+@settings(max_examples=examples(22, full=200), deadline=None)
 def test_minima_products_and_quotients_are_values(
     one: str, two: str, how: str, numbers: tuple[int, int, int]
 ) -> None:

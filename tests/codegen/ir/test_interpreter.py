@@ -15,8 +15,6 @@ from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.support.errors import KernelError
 from tests.codegen.passes.rows import numbers, out
 
-pytestmark = pytest.mark.share(2)
-
 I_, J, N = index_symbol("i"), index_symbol("j"), index_symbol("n")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.simd.cases import CONVERTED, GROUPS, cases
+from tests.tools.extent import few_by_default
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import random_elements, same_elements
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
@@ -15,8 +16,7 @@ from tilejit.copies.convert import pack, unpack
 INTERPRETED_BYTES = 5000
 
 
-@pytest.mark.share(7)
-@pytest.mark.parametrize("number", range(60))
+@pytest.mark.parametrize("number", few_by_default(range(60), 10))
 def test_kernels_boxes_and_loops_give_the_same_bytes(number: int, seed: int) -> None:
     """Pack and unpack: for every program that ran, boxes and loops give the same bytes as the kernel."""
     rng = np.random.default_rng((seed, number))
@@ -36,6 +36,7 @@ def test_kernels_boxes_and_loops_give_the_same_bytes(number: int, seed: int) -> 
         assert np.array_equal(interpreted_when_lowered(watched), watched.after)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_transposes_that_convert(group: str) -> None:
     """In registers and through scratch. NumPy says what each conversion gives."""

@@ -15,8 +15,6 @@ from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.test_lower_vectors import after_passes, check
 from tests.kernels.indexed import CASES, Case
 
-pytestmark = pytest.mark.share(3)
-
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +27,7 @@ def kernel_of(case: Case, *, masked: bool = False) -> Function:
     return read_function(case.function).typed([*arrays, ArrayArg("idx", "i32", 1, "C")], masked=masked)
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [(8,), (4, 8)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("case", [c for c in CASES if not c.apart], ids=lambda case: case.name)

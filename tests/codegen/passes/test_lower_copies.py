@@ -64,7 +64,7 @@ def chosen(group: str) -> dict[tuple[object, ...], Case]:
     return found
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_each_pass_keeps_the_meaning(group: str) -> None:
     some = {case.name: case for case in chosen(group).values()}
@@ -80,6 +80,7 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
             assert np.array_equal(interpreted_when_lowered(watched, form), case.after), f"{case}: {name}"
 
 
+@pytest.mark.full
 def test_elements_with_prefetches_keep_the_meaning() -> None:
     """Runs of 64 elements, and the elements after them: conversions in blocks call such kernels."""
     tried = 0

@@ -23,8 +23,7 @@ from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m
 from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import arguments
 from tests.codegen.passes.table import ROWS, Row, scan
-
-pytestmark = pytest.mark.share(3)
+from tests.tools.extent import few_by_default
 
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 
@@ -85,9 +84,8 @@ def check(kernel: Function, wide: Function, schedule: RegisterSchedule, numbers:
             assert np.array_equal(a, b), f"{name}: {argument.name} differs"
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
-@pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", few_by_default(MEANT, 25), ids=lambda row: row.name)
 def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
     """With 16-byte registers, super-vectors of 8 floats are two registers."""
     options = {**row.options, "tail": tail}
@@ -97,9 +95,8 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
         check(row.kernel, wide, schedule, numbers)
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("tail", ["mask", "scalar"])
-@pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", few_by_default(MEANT, 25), ids=lambda row: row.name)
 def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
     """Strips of 10 lanes, which blocks of 16 bytes do not divide, then all later passes."""
     options, sizes = {**row.options, "tail": tail}, (*row.sizes[:-1], 10)
@@ -109,7 +106,7 @@ def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
         check(row.kernel, strips, choose_registers(strips, 16, tail, stream=tail == "mask"), numbers)
 
 
-@pytest.mark.share(9)
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [(5, 40), (40, 8), (12, 12), (1, 100), (64, 64)], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 def test_strips_of_two_dimensions_keep_the_meaning(sizes: tuple[int, int], tail: str) -> None:
@@ -224,6 +221,7 @@ def test_round_to_odd() -> None:
 STORED = re.compile(r"vector\.transfer_write|tilejit\.transfer_write|(affine|memref)\.store")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 def test_each_stage_prints(tail: str) -> None:
     """The printer raises on unknown nodes and names."""

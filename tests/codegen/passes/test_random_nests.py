@@ -16,9 +16,7 @@ from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import Function
 from codegen.pipeline.loops import tile_function, vectorize_function
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
-from tests.tools.stress import share
-
-pytestmark = pytest.mark.share(3)
+from tests.tools.extent import examples
 
 SIZES = ((4,), (8,), (3,), (2, 4), (4, 4), (2, 2, 4))
 
@@ -51,7 +49,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
         assert same, f"{name} of {right.dtype} differs, n={given.n}\n{given.text}"
 
 
-@settings(max_examples=share(150, 3), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(16, full=150), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES))
 def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run in lanes."""
@@ -63,8 +61,9 @@ def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...])
         agree(found, expected, drawn)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-@settings(derandomize=True, max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=nests(), sizes=st.sampled_from(SIZES))
 def test_kernels_agree_with_python(tail: str, drawn: Nest, sizes: tuple[int, ...]) -> None:
     expected, found = by_python(drawn), drawn.copied()

@@ -108,7 +108,7 @@ def check(function: Function, wide: Function, dtype: str, text: str) -> None:
                 assert np.array_equal(one, two), text
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_lanes_keep_the_meaning(seed: int, tmp_path: Path) -> None:
     writer = Writer(seed)

@@ -10,8 +10,6 @@ from codegen.pipeline.loops import vectorize_function
 from tests.codegen.frontend.test_python_ast import copied, same, typed
 from tests.codegen.passes.rows import ROWS, Row
 
-pytestmark = pytest.mark.share(3)
-
 
 @pytest.mark.parametrize("sizes", [(4,), (16,), (2, 4)], ids=str)
 @pytest.mark.parametrize("row", ROWS, ids=str)

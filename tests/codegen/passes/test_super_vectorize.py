@@ -20,8 +20,6 @@ from tests.codegen.ir.nests import add, function, half, i, j, load, number, op, 
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import REASONS, ROWS, Row
 
-pytestmark = pytest.mark.share(3)
-
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
@@ -81,7 +79,6 @@ REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i
 REDUCED += [(how, dtype) for how in ("add", "mul", "min", "max") for dtype in ("f32", "f64")]
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize(("combiner", "dtype"), REDUCED)
 def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
     """Lanes start with them, so not even the extremes and zeros of either sign may change."""

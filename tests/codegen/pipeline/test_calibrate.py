@@ -239,7 +239,7 @@ def child(elements: int, mode: str, **changes: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_the_second_process_measures_for_all(tmp_path: Path) -> None:
     """The first process with a large copy only leaves a note."""
     store = {"TILEJIT_CACHE_DIR": str(tmp_path)}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tilejit as tj
 from codegen.runtime.kernel import Kernel
-from tests.tools.stress import is_stress, share
+from tests.tools.extent import examples, is_full
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import single_pass_unpack
@@ -51,19 +52,21 @@ def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
     }
 
 
+@pytest.mark.full
 def test_300_shapes_in_20_layouts_need_few_kernels(seed: int) -> None:
     """Each shape is packed and unpacked in every third layout. Counting the kernels compiles nothing."""
     rng = np.random.default_rng(seed)
     kernels: set[Kernel] = set()
-    for k in range(share(SHAPES, 4)):
+    for k in range(examples(SHAPES // 4, full=SHAPES)):
         dims = tuple(int(n) for n in np.exp(rng.uniform(0, np.log(3000), 2)).astype(int))
         for layout in LAYOUTS[k % 3 :: 3]:
             kernels |= kernels_of(dims, layout)
     assert len(LAYOUTS) == 20
-    most = MOST_KERNELS if is_stress() else MOST_OF_A_SHARE
+    most = MOST_KERNELS if is_full() else MOST_OF_A_SHARE
     assert len(kernels) <= most, sorted(kernel.name for kernel in kernels)
 
 
+@pytest.mark.full
 def test_a_sample_of_the_shapes_runs(seed: int) -> None:
     rng = np.random.default_rng(seed + 1)
     for layout in LAYOUTS:

@@ -93,7 +93,6 @@ def test_short_rows_that_are_read_backwards_are_proven(
         check_that_each_byte_counts(launch)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_case_is_proven(group: str, part: int) -> None:
@@ -148,7 +147,6 @@ def test_one_byte_less_is_refused_in_golden_copies(name: str) -> None:
         check_that_each_byte_counts(launch)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("group", GROUPS)
 def test_one_byte_less_is_refused(group: str) -> None:
     for case in cases(group)[::17]:

@@ -30,8 +30,8 @@ from codegen.schedule.machine import Machine, machine
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import GROUPS, cases
+from tests.tools.extent import spread
 from tests.tools.guard import Guarded
-from tests.tools.stress import in_turn
 
 BYTE, FLOAT = Element("u8", 8), Element("f32", 32)
 SRC = strided_map((60, 40), (160, 4), (0, 9600), element_bits=32)
@@ -86,10 +86,10 @@ def test_a_planned_program_makes_the_same_calls(group: str) -> None:
     assert seen > 100
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_planned_program_stays_in_its_memory(group: str) -> None:
-    some = in_turn([*planned_cases(group)], 36)
+    some = spread([*planned_cases(group)], 20)
     size = max(max(len(case.src), len(case.before)) for case, _ in some) + 64
     src, dst = Guarded(size), Guarded(size)
     for case, plan in some:

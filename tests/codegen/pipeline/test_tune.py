@@ -203,6 +203,7 @@ def touched(box: StridedBox, side: Side) -> int:
     return min(pages, int(offsets.max() - offsets.min()) + 4096)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "digits",
     [
@@ -243,7 +244,7 @@ def test_a_nest_that_fits_stays_and_one_that_cannot_fit_is_refused() -> None:
     assert refused == ways(far)[0]
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("box", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
 def test_times_come_from_the_clock(box: StridedBox, threads: int) -> None:
@@ -278,7 +279,7 @@ def test_measured_launches_are_proven(box: StridedBox, monkeypatch: pytest.Monke
     assert {launch.bounds for launch in made} == {((src_low, src_stop), (dst_low, dst_stop))}
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("size", [None, 5, (8, 8)], ids=str)
 def test_every_candidate_gives_the_same_bytes(size: Any) -> None:

@@ -77,7 +77,7 @@ def programs_of(text: str) -> list[CopyProgram]:
     return picker.programs
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -111,6 +111,7 @@ def test_the_first_program_is_the_one_used_without_tuning() -> None:
             assert described(plain) == described(first)
 
 
+@pytest.mark.full
 def test_all_programs_are_timed() -> None:
     ticks = count()
     programs = programs_of(CHUNKS)
@@ -140,6 +141,7 @@ def test_large_copies_are_not_measured(tmp_path: Path, monkeypatch: pytest.Monke
     assert not clock.asked
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("_another_process")
 def test_a_tuned_pack_times_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
@@ -179,7 +181,7 @@ def swizzled(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     return pack_program.__wrapped__(*how), x, tj.pack(x, spec).buffer
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("make", [relayouted, converted, swizzled])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -206,7 +208,7 @@ def test_one_stage_and_two_give_the_same_bytes(
     assert len(found) == 3
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("make", [relayouted, converted, swizzled])
 def test_other_schedules_of_stages_give_the_same_bytes(
@@ -235,7 +237,7 @@ def test_other_schedules_of_stages_give_the_same_bytes(
         assert (got == want).all(), program
 
 
-@pytest.mark.share(3)
+@pytest.mark.full
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize(
     ("source", "target"), [("f8", "f4"), ("f4", "f2"), ("f4", "f8"), ("i4", "f4"), ("u2", ">u2")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.tools.oracle import run_python
 
 PROGRAM = """
@@ -24,6 +26,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.full
 def test_a_child_forked_during_compilation_can_compile() -> None:
     result = run_python(PROGRAM, TILEJIT_NO_CACHE="1")
     assert result.stdout.strip() == "0", result.stderr
@@ -64,6 +67,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), compiled.is_set())
 """
 
 
+@pytest.mark.full
 def test_a_child_forked_while_numba_compiles_can_compile() -> None:
     result = run_python(BESIDE_NUMBA, timeout=200, TILEJIT_NO_CACHE="1")
     assert result.stdout.strip() == "0 True", result.stderr
@@ -105,6 +109,7 @@ print(codes)
 """
 
 
+@pytest.mark.full
 def test_a_child_forked_while_threads_plan_can_copy() -> None:
     """The child waits for no lock that another thread held at the fork."""
     result = run_python(PLANNING)

@@ -37,9 +37,9 @@ from codegen.schedule.transposes import Transpose
 from codegen.support.cpu import LEVELS, host_levels
 from tests.codegen.simd.case import Bytes, Case, called_names
 from tests.conftest import SEED
+from tests.tools.extent import spread
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import packed_by_definition, random_elements, unpacked_by_definition
-from tests.tools.stress import in_turn
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
@@ -177,12 +177,12 @@ def _turns() -> dict[str, int]:
     return turns | widths
 
 
-def in_turns(group: str, level: str) -> tuple[Case, ...]:
-    """The cases at a level whose kernels are in turn: one kernel in 21, each with all its cases."""
+def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
+    """The cases at a level of 12 kernels, or of all with `--full`."""
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
         of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
-    return tuple(case for some in in_turn(list(of_kernels.values()), 21) for case in some)
+    return tuple(case for some in spread(list(of_kernels.values()), 12) for case in some)
 
 
 @contextmanager

@@ -22,9 +22,9 @@ from codegen.runtime.kernel import Kernel, copy_operands
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import PackBits, TransferNest, UnpackBits
 from tests.tools.boxes import copy_box
+from tests.tools.extent import spread
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import use_kept_ir
-from tests.tools.stress import in_turn
 
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4)
@@ -181,6 +181,6 @@ def _once(
 
 if __name__ == "__main__":
     use_kept_ir()
-    for each in in_turn(list(routines(plain=False)), 5):
+    for each in spread(list(routines(plain=False)), 5):
         check(each)
     print("checked")

@@ -24,7 +24,7 @@ from tests.codegen.simd.cases import (
     GROUPS,
     WIDTHS,
     cases,
-    in_turns,
+    chosen_cases,
     kernels,
     kernels_of,
     levels_of,
@@ -33,14 +33,13 @@ from tests.codegen.simd.cases import (
 )
 from tests.codegen.simd.objects import machine_texts, object_code
 from tests.tools.oracle import run_python
-from tests.tools.stress import in_turn, is_stress, lower_levels
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
 """What no kernel's code contains. At sse2, no instruction has AVX's encoding either."""
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_every_routine_has_a_case() -> None:
     """Some case's kernel calls the routine, or another routine does."""
     known = dict(LISTED)
@@ -61,7 +60,7 @@ def test_every_routine_has_a_case() -> None:
     assert not left_out, f"no case calls {left_out}"
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_every_conversion_is_transposed() -> None:
     """In registers, for elements stored in place."""
     wanted = {
@@ -87,7 +86,7 @@ def test_cases_have_unique_names() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_every_kind_streams_at_every_level() -> None:
     """Each family and each width with enough cases does; a case runs at the first level and one more."""
     met: dict[str, set[str]] = {}
@@ -103,26 +102,25 @@ def test_every_kind_streams_at_every_level() -> None:
     assert all(levels_of(case) == set(LEVELS) for case in cases("plain"))
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())
+@pytest.mark.parametrize("level", X86)
 def test_kernels_at_each_level_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right if this CPU has the level.
 
-    Plain cases run at every level, streaming ones at two: see `levels_of`. By default, one kernel in 21
-    runs.
+    Plain cases run at every level, streaming ones at two: see `levels_of`.
     """
-    chosen = in_turns(group, level)
+    chosen = chosen_cases(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}
     assert_registers(level_named(level), built, tmp_path)
     if level in host_levels():
         assert_right(level, group, chosen)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_kernels_of_this_cpu_move_full_lines(tmp_path: Path) -> None:
-    chosen = in_turn([kernel for kernel in kernels("plain") if moves_lines(kernel)], 4)
+    chosen = [kernel for kernel in kernels("plain") if moves_lines(kernel)]
     assert chosen
     assert_registers(cpu_level(), {kernel: object_code(kernel, cpu_level()) for kernel in chosen}, tmp_path)
 

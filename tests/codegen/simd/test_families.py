@@ -27,6 +27,7 @@ from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.codegen.simd.test_vector_math import assert_close, inputs
 from tests.codegen.simd.vector_cases import Array, assert_same, numpy_type, operands
+from tests.tools.extent import few_by_default
 
 LANES = (1, 16)
 COUNT = 1024
@@ -106,11 +107,15 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
         return np.asarray(family.meaning(chosen, made))
 
 
-@pytest.mark.share(21)
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"transpose"}))  # see test_vector_transposes.py
+@pytest.mark.parametrize(
+    "name", few_by_default(sorted(FAMILIES.keys() - {"transpose"}), 6)
+)  # see test_vector_transposes.py
 def test_each_family(name: str, level: str) -> None:
-    """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones."""
+    """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones.
+
+    `test_vector_transposes.py` tests transposes.
+    """
     family, raised = FAMILIES[name], 0
     for lanes in LANES:
         kernel = small_kernel(family, lanes)
@@ -192,7 +197,6 @@ def test_accesses_are_distinguished_from_other_names(name: str) -> None:
         assert routine_named(other) is None, other
 
 
-@pytest.mark.share(21)
 @pytest.mark.parametrize("family", sorted({routine.family for routine in routines().values()}))
 def test_each_declared_routine_is_bound(family: str) -> None:
     names = [name for name, routine in routines().items() if routine.family == family]

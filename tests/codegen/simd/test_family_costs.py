@@ -89,7 +89,7 @@ def most_per_register(family: Family, level: str) -> float:
     return max(costs)
 
 
-@pytest.mark.share(21)
+@pytest.mark.full
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_costs(name: str, level: str) -> None:
@@ -110,7 +110,7 @@ def one_access(family: AccessFamily, dtype: str, lanes: int) -> Store:
     return Store("out", (index_of(0),), load, steps=written, streamed=family.streams)
 
 
-@pytest.mark.share(21)
+@pytest.mark.full
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", REGISTER_ACCESSES, ids=lambda family: family.name)
 def test_costs_of_accesses(family: AccessFamily, level: str) -> None:

@@ -27,6 +27,7 @@ from tests.codegen.simd.instruction_cases import (
     operation_sizes,
 )
 from tests.codegen.simd.objects import object_code
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 NAMES = [each.name for each in instructions()]
@@ -39,9 +40,8 @@ def native(kernel: SmallKernel, level: str) -> NativeFunction:
     return KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
 
 
-@pytest.mark.share(21)
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few_by_default(NAMES, 8))
 def test_each_shape_alone(name: str, level: str) -> None:
     """The kernel of one instruction writes what its meaning says, flush against guard pages."""
     source, target = Guarded(1 << 16), Guarded(1 << 16)
@@ -72,9 +72,8 @@ def patterns(bits: int) -> Iterable[int]:
 
 
 @pytest.mark.skipif(not FLAGS_SUPPORTED, reason="the C library has no feclearexcept")
-@pytest.mark.share(21)
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 8))
 def test_flags(name: str, level: str) -> None:
     """If a flag is declared, some element sets it; otherwise none does. Moves also read signaling NaNs."""
     operation = instruction(name)
@@ -128,9 +127,8 @@ def most_per_register(operation: Instruction, level: str) -> float:
     return max(costs)
 
 
-@pytest.mark.share(21)
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 8))
 def test_costs(name: str, level: str) -> None:
     """At its levels, an operation costs at most what is declared. At the others it costs more."""
     operation = instruction(name)

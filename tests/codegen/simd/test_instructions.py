@@ -95,7 +95,6 @@ def blocks() -> list[tuple[int, int, int]]:
     return [*declared, *UNDECLARED]  # type: ignore[list-item]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("bits", "rows", "columns"), blocks())
 def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
@@ -259,7 +258,6 @@ def row_shapes() -> Iterator[tuple[int, int, int]]:
                 yield bits, rows, 8 * size // bits
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("bits", "rows", "columns"), list(row_shapes()))
 def test_interleaves(bits: int, rows: int, columns: int, level: str) -> None:
@@ -323,7 +321,6 @@ ROW_CASTS = [("bf16", "f32"), ("i32", "f32"), ("f64", "f32"), ("f32", "f64"), ("
 ROW_CASTS += [("u16", "i1"), ("i1", "u16"), ("f64", "i8"), ("u8", "f64")]
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("source", "target"), ROW_CASTS, ids=lambda name: name)
 def test_conversions_of_rows(source: str, target: str, level: str) -> None:
@@ -379,7 +376,6 @@ def packed_shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield f"unpacked_{bits}_into_{rows}_rows", (columns * size,)
 
 
-@pytest.mark.share(9)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("name", "shape"), [*packed_shapes()], ids=str)
 def test_packed_bits(name: str, shape: tuple[int, ...], level: str) -> None:

@@ -26,8 +26,6 @@ from tests.codegen.simd.levels import AtLevels
 from tests.tools.boxes import box_of
 from tests.tools.replay import interpreted_when_lowered, watching
 
-pytestmark = pytest.mark.share(5)
-
 LINE = 64
 GROUPS = 3
 """The groups of rows that are packed side by side, which keeps joined digits separate in packed lines."""
@@ -79,7 +77,6 @@ def guard_lines(program: CopyProgram) -> None:
                 vars(inner.groups)[name] = _guarded(getattr(inner.groups, name))
 
 
-@pytest.mark.share(15)
 @pytest.mark.parametrize("name", LINES)
 def test_every_routine(name: str) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)

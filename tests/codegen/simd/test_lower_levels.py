@@ -9,8 +9,8 @@ from sys import executable
 import pytest
 
 from tests.codegen.simd.levels import AtLevels
+from tests.tools.extent import lower_levels
 from tests.tools.oracle import environment
-from tests.tools.stress import in_turn, lower_levels
 
 FILES = (
     *("test_segments", "test_joined_rows", "test_minifloats", "test_tables", "test_transposes"),
@@ -28,12 +28,12 @@ MODULES = (
 )
 
 
-@pytest.mark.rotated
-@pytest.mark.timeout(1200)  # a tenth of all tests: minutes on a slow machine
+@pytest.mark.full
+@pytest.mark.timeout(1200)  # minutes on a slow machine
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:
     """All of them pass, and none is skipped."""
-    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 5)]
+    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in MODULES]
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(
         [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],

@@ -22,10 +22,10 @@ from codegen.ir.instructions import instructions
 from codegen.schedule.transposes import TransposeTiles
 from codegen.support.cpu import level_named
 from tests.codegen.simd.case import Bytes, Call, Case, Compiled
-from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, in_turns, transfers
+from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, chosen_cases, transfers
 from tests.codegen.simd.instruction_cases import InstructionCase, instruction_cases
 from tests.codegen.simd.objects import machine_texts, object_code
-from tests.tools.stress import in_turn
+from tests.tools.extent import spread
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PACKAGES = "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
@@ -56,15 +56,12 @@ def tools() -> None:
     pytest.skip(reason)
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 @pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS[::-1])
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
-    """Every case, or a third of the streaming ones, changes the bytes that NumPy writes, and no others.
-
-    One kernel in 21 by default.
-    """
-    chosen = in_turns(group, NEON.name)
+    """Every case, or a third of the streaming ones, changes the bytes that NumPy writes, and no others."""
+    chosen = chosen_cases(group, NEON.name)
     done = emulated(chosen, tmp_path)
     assert done.returncode == 0, named(done, chosen)
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
@@ -74,27 +71,23 @@ PARTS = 4
 """The number of programs that the kernels of all instructions are linked into."""
 
 
-@pytest.mark.share(3)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions_on_neon(part: int, tmp_path: Path) -> None:
-    """Every instruction alone, for each shape that it supports, gives what its meaning says.
-
-    One instruction in 21 by default.
-    """
-    names = in_turn(instructions()[part::PARTS], 21)
+    """Every instruction alone, for each shape that it supports, gives what its meaning says."""
+    names = spread(instructions()[part::PARTS], 3)
     chosen = [case for instruction in names for case in instruction_cases(instruction)]
     done = emulated(chosen, tmp_path)
     assert done.returncode == 0, named(done, chosen)
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_transposes_use_neon(tmp_path: Path) -> None:
     inner = transfers(level=NEON.name)
     plain = {k: x for k, x in inner.items() if isinstance(x, TransposeTiles) and not (x.staged or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
-    built = {kernel: object_code(kernel, NEON) for kernel in in_turn(list(plain), 8)}
+    built = {kernel: object_code(kernel, NEON) for kernel in plain}
     for kernel, text in machine_texts(NEON, built, tmp_path).items():
         assert NEON_REGISTER.search(text), kernel.source
 

@@ -20,7 +20,6 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(("width", "count", "length"), BLOCKS)
 def test_every_block(width: int, count: int, length: int) -> None:
     """Blocks are separate on both sides. Full lines are streamed if the destination begins a line."""

@@ -17,18 +17,16 @@ from codegen.pipeline.program import CopyProgram
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import PackBits, UnpackBits
 from tests.codegen.simd.packed_bits import Routine, check, routines
+from tests.tools.extent import lower_levels
 from tests.tools.oracle import (
     environment,
     packed_by_definition,
     random_elements,
     unpacked_by_definition,
 )
-from tests.tools.stress import lower_levels
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import pack_program, single_pass_pack, single_pass_unpack, unpack_program
-
-pytestmark = pytest.mark.share(9)
 
 
 @pytest.mark.parametrize("routine", [*routines()], ids=str)
@@ -75,7 +73,6 @@ LAYOUTS = (
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("offset", [0, 16, 1])
-@pytest.mark.share(37)
 def test_layouts_by_definition(
     layout: str, dims: tuple[int, int], offset: int, streaming: bool, seed: int
 ) -> None:
@@ -92,7 +89,6 @@ def test_layouts_by_definition(
     assert out.tobytes() == unpacked_by_definition(wanted, shape).tobytes()
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize(
     "text", ["s4[2,14]{1,0:T(5)E(4)}", "u2[3,40]{1,0:T(9)E(2)}", "pred[3,80]{1,0:T(9)E(1)}"]
 )

@@ -178,7 +178,6 @@ def test_entries_can_be_made_by_ranges(text: str, monkeypatch: pytest.MonkeyPatc
         assert (np.concatenate(ranges) == every).all()
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("text", SPECS[:4])
 def test_nests_before_and_after(text: str) -> None:
     """The boxes one by one, the segments, and the loops of the kernel leave the same bytes as the kernel."""

@@ -13,8 +13,6 @@ from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(2)
-
 LINE = 64
 CASES = {case.name.removeprefix(STREAM): case for case in through_tables(np.random.default_rng(SEED), STREAM)}
 ARENA = 1 << 17

@@ -23,8 +23,6 @@ from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, low
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
 
-pytestmark = pytest.mark.share(7)
-
 PANELS = [
     f"stream_staged_rows_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)

@@ -104,7 +104,6 @@ def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Arr
     )
 
 
-@pytest.mark.share(7)
 @pytest.mark.parametrize("lanes", [1, 2, 16, 32])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_accuracy(dtype: str, lanes: int) -> None:
@@ -181,7 +180,7 @@ print(default_store().misses, "numba" in sys.modules)
 """
 
 
-@pytest.mark.rotated
+@pytest.mark.full
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """The loader of the kernel also loads the library."""
     for printed in ("1 True", "0 False"):

@@ -33,8 +33,6 @@ from tests.codegen.simd.vector_cases import (
 )
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(2)
-
 SIGNED = tuple(d for d in INTEGERS if d[0] == "i")
 BITWISE = ("i1", *INTEGERS)
 
@@ -180,7 +178,6 @@ SOME = (
 )
 
 
-@pytest.mark.share(1)
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize("lanes", [1, 2, 16])
 def test_first_lanes(dtype: str, lanes: int) -> None:

@@ -1,6 +1,7 @@
 """Plant one bug after the other in a copy of the project and run the tests until one fails.
 
     python -m tests.tools.mutants                          # all mutants, the default run of the tests
+    python -m tests.tools.mutants --full                   # the complete run of the tests
     python -m tests.tools.mutants --list
     python -m tests.tools.mutants --only fence-dropped --tests tests/codegen/emit/test_copy_goldens.py
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,6 @@ from tests.tools.mutants.compiler import COMPILER
 from tests.tools.mutants.library import LIBRARY
 from tests.tools.mutants.mutant import Mutant, sources_digest
 from tests.tools.mutants.trial import Outcome, Trial, copied
-from tests.tools.stress import TURN, today
 
 PROJECT = Path(__file__).resolve().parents[3]
 MUTANTS = {mutant.name: mutant for mutant in (*COMPILER, *LIBRARY)}
@@ -57,13 +56,12 @@ def run_all(chosen: Sequence[Mutant], asked: argparse.Namespace) -> dict[str, Ou
     store.mkdir(mode=0o700, exist_ok=True)
     found: dict[str, Outcome] = {}
     with copied(asked.project) as root:
-        trial = Trial(root, store, asked.limit, asked.processes, tuple(asked.tests), asked.likely)
-        os.environ.setdefault(TURN, str(today()))  # the same for all mutants, even past midnight
+        trial = Trial(root, store, asked.limit, asked.processes, tuple(asked.tests), asked.likely, asked.full)
         run = {
             "sources": sources_digest(root),
             "tests": asked.tests,
             "likely": asked.likely,
-            "turn": os.environ[TURN],
+            "full": asked.full,
         }
         known = {} if asked.only else read_results(asked.results, run)
         for number, mutant in enumerate(chosen, 1):
@@ -129,6 +127,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--tests", nargs="+", default=[], metavar="PATH", help="what to run; all tests if absent"
     )
+    parser.add_argument("--full", action="store_true", help="run the tests with --full")
     parser.add_argument("--likely", action="store_true", help="run only test files that are likely to notice")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run counts as hung")
     parser.add_argument("--project", type=Path, default=PROJECT, help=argparse.SUPPRESS)

@@ -68,6 +68,7 @@ class Trial:
         processes: pytest's `-n`, or None for the configured number.
         tests: paths given to pytest, relative to `root`; all test files if empty.
         likely: whether to stop after the test files that are likely to notice a mutant.
+        full: whether to run the tests with `--full`.
     """
 
     root: Path
@@ -76,6 +77,7 @@ class Trial:
     processes: int | None = None
     tests: tuple[str, ...] = ()
     likely: bool = False
+    full: bool = False
     _proven: dict[str, bool] = field(default_factory=dict)
     _seconds: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -139,6 +141,7 @@ class Trial:
         environment = {name: value for name, value in os.environ.items() if name != OWN_STORE}
         environment |= {"PYTHONPATH": str(self.root), "XDG_CACHE_HOME": str(store)}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+        command += ["--full"] * self.full
         command += [] if self.processes is None else ["-n", str(self.processes)]
         return self._ended([*command, *paths], environment)
 

@@ -1,0 +1,95 @@
+"""What a run of the suite covers: a fixed set by default, everything with `--full`, new seeds with `--soak`.
+
+The set depends on the sources alone. By default, a test with several parameters runs the cases in which each
+value of each parameter appears, and Hypothesis and loops of random cases take few examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from codegen.support.cpu import host_levels
+
+T = TypeVar("T")
+
+EXTENT = "TILEJIT_TEST_EXTENT"
+"""The extent of a run and of the processes it starts: `plain`, `full` or `soak`."""
+
+SOAK_FACTOR = 10
+"""A soak takes this many times the examples of `--full`."""
+
+
+def extent() -> str:
+    """The extent of this run."""
+    return os.environ.get(EXTENT, "plain")
+
+
+def is_full() -> bool:
+    """Whether this run takes every case."""
+    return extent() != "plain"
+
+
+def examples(plain: int, *, full: int) -> int:
+    """The number of examples that a run takes."""
+    return {"plain": plain, "full": full, "soak": SOAK_FACTOR * full}[extent()]
+
+
+def spread(cases: Sequence[T], count: int) -> Sequence[T]:
+    """`count` cases spread evenly over the sequence; all with `--full`."""
+    step = 1 if is_full() else max(1, len(cases) // count)
+    return cases[::step]
+
+
+def few_by_default(cases: Sequence[T], count: int) -> list[ParameterSet | T]:
+    """Values for `parametrize`: `count` of them spread evenly, and the others only with `--full`."""
+    step = max(1, len(cases) // count)
+    return [
+        case
+        if position % step == 0
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.full)
+        for position, case in enumerate(cases)
+    ]
+
+
+def own_level() -> str:
+    """The CPU level of this process."""
+    return os.environ.get("TILEJIT_CPU", "").lower() or next(iter(host_levels()), "")
+
+
+def lower_levels() -> tuple[str, ...]:
+    """The lower CPU levels that this run tests besides its own: the highest of them, or all."""
+    lower = tuple(level for level in ("avx2", "sse2") if level in host_levels() and level != own_level())
+    return lower if is_full() else lower[:1]
+
+
+def covering(cases: Sequence[Mapping[str, object]]) -> list[int]:
+    """The positions of few cases in which each value of each parameter appears.
+
+    a in (1, 2, 3) and b in (4, 5) -> (1, 4), (2, 5), (3, 4) of the six cases
+    """
+    pairs = [frozenset((name, _identity(value)) for name, value in case.items()) for case in cases]
+    chosen: list[int] = []
+    seen: set[tuple[str, object]] = set()
+    gains = {position: len(pair) for position, pair in enumerate(pairs)}
+    while gains:
+        position = max(gains, key=gains.__getitem__)  # the first of equals
+        if gains[position] == 0:
+            break
+        chosen.append(position)
+        seen |= pairs[position]
+        gains = {k: len(pairs[k] - seen) for k in gains if k != position}
+    return sorted(chosen)
+
+
+def _identity(value: object) -> object:
+    """What a value is compared by: equality if it can be hashed, else the object itself."""
+    try:
+        hash(value)
+    except (TypeError, ValueError):  # ValueError: writable memoryviews
+        return id(value)
+    return type(value), value
