@@ -162,6 +162,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.float_flags import FLAG_BITS as FLAG_BITS
     from codegen.runtime.float_flags import FLAGS_SUPPORTED as FLAGS_SUPPORTED
     from codegen.runtime.float_flags import TEST_FLAGS as TEST_FLAGS
+    from codegen.runtime.float_flags import watched as watched
     from codegen.runtime.kernel import KERNEL_PROTOTYPES as KERNEL_PROTOTYPES
     from codegen.runtime.kernel import Kernel as Kernel
     from codegen.runtime.kernel import copy_operands as copy_operands
@@ -295,7 +296,7 @@ _HOMES = {
         "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument "
         "PassedThrough SameAddress SameArgument own_scratch"
     ),
-    "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
+    "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS watched",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import check_disjoint
 from codegen.maps.access import AccessMap
+from codegen.runtime.float_flags import watched
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
@@ -37,8 +38,12 @@ class CopyProgram:
     first: tuple[Launch, ...]
     launches: tuple[Launch, ...]
 
-    def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+    def run(
+        self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
+    ) -> None:
         """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
+
+        `flags` receives the floating-point flags that each thread raises.
 
         Raises:
             KernelError: the storages overlap, or a table leaves them. Then nothing has been written, except
@@ -50,7 +55,8 @@ class CopyProgram:
         self.prepare(dst)
         for launches in (self.first, self.launches):
             if launches:
-                run_parts(partial(run_part, launches, src, dst, alive), threads)
+                part = partial(run_part, launches, src, dst, alive)
+                run_parts(part if flags is None else watched(part, flags), threads)
 
     def prepare(self, dst: int) -> None:
         """Build the tables and kernels of a copy to that address, before any byte is written.

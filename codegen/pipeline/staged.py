@@ -22,6 +22,7 @@ from codegen.maps.block_grid import BlockGrid, Dims, Ends
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table, repeated
+from codegen.runtime.float_flags import watched
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
@@ -60,14 +61,18 @@ class StagedProgram:
     inside_lines: CopyProgram | None = None
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
-    def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+    def run(
+        self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
+    ) -> None:
         """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
+
+        `flags` receives the floating-point flags that each thread raises.
 
         Raises:
             KernelError: the storages overlap, or a block would leave them; nothing has been written.
         """
         if other := self._other(dst):
-            other.run(src, dst, threads, alive=alive)
+            other.run(src, dst, threads, alive=alive, flags=flags)
             return
         (src_low, src_stop), (dst_low, dst_stop) = self.bounds
         check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
@@ -78,7 +83,8 @@ class StagedProgram:
         def part(k: int, parts: int, held: object = alive) -> None:
             self.run_share(src, dst, k, parts)
 
-        run_parts(part, threads if self.fills_bytes else 1)
+        work = part if flags is None else watched(part, flags)
+        run_parts(work, threads if self.fills_bytes else 1)
 
     def prepare(self, dst: int) -> None:
         """Build the table and the kernels of a copy to that address, before any byte is written.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Callable
 from typing import Any
 
 FLAG_BITS: dict[str, int] = {
@@ -31,3 +32,16 @@ CLEAR_FLAGS, TEST_FLAGS = _functions() or (None, None)
 
 FLAGS_SUPPORTED = bool(FLAG_BITS) and CLEAR_FLAGS is not None
 """Whether the flags can be read here; if not, NumPy handles casts that set them."""
+
+
+def watched(work: Callable[[int, int], None], flags: list[int]) -> Callable[[int, int], None]:
+    """Work for `run_parts` that also appends the flags that each part raises on its thread."""
+
+    def part(k: int, parts: int) -> None:
+        if CLEAR_FLAGS:
+            CLEAR_FLAGS(ALL_FLAGS)
+        work(k, parts)
+        if TEST_FLAGS:
+            flags.append(int(TEST_FLAGS(ALL_FLAGS)))
+
+    return part

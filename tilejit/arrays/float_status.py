@@ -1,4 +1,4 @@
-"""Issue NumPy's warnings for casts that overflow, from the processor's flags around a kernel."""
+"""Issue NumPy's warnings for casts that overflow: from the processor's flags, or once for many casts."""
 
 from __future__ import annotations
 
@@ -38,14 +38,58 @@ def reports_underflow() -> bool:
     return np.geterr()["under"] != "ignore"
 
 
-def warn(flags: int) -> None:
+def may_raise() -> bool:
+    """Whether a cast may raise, because of `np.errstate` or of a filter that turns warnings into errors."""
+    modes = {*np.geterr().values()}
+    filtered = "warn" in modes and any(action == "error" for action, *_ in warnings.filters)
+    return filtered or bool(modes & {"raise", "call", "log"})
+
+
+def warn(*flags: int) -> None:
     """React as NumPy does after a cast with these flags: ignore them, warn or raise."""
-    if not flags:
-        return
+    every = 0
+    for some in flags:
+        every |= some
+    if every:
+        _react({name for name, flag in FLAG_BITS.items() if every & flag})
+
+
+class Casts:
+    """NumPy's reports on casts in blocks, which do not warn; `react` warns or raises once for all of them.
+
+    >>> casts = Casts()
+    >>> for piece in pieces:
+    ...     with casts:
+    ...         piece.astype(np.float32)
+    >>> casts.react()
+    """
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+
+    def __enter__(self) -> None:
+        modes: Any = {name: "call" for name, mode in np.geterr().items() if mode != "ignore"}
+        self._state = np.errstate(**modes, call=lambda word, _: self._words.add(word))
+        self._state.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._state.__exit__(None, None, None)
+
+    def react(self) -> None:
+        """React as NumPy does after the casts so far, and forget them."""
+        words, self._words = self._words, set()
+        _react({name for name, word in _WORDS.items() if word in words})
+
+
+def warn_of_imaginary_parts() -> None:
+    """Warn as NumPy does before it casts complex numbers to real ones."""
+    text = "Casting complex values to real discards the imaginary part"
+    warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=caller_stacklevel())
+
+
+def _react(names: set[str]) -> None:
     modes: Any = np.geterr()
-    for name, flag in FLAG_BITS.items():
-        if not flags & flag:
-            continue
+    for name in (name for name in _WORDS if name in names):
         if modes[name] == "warn":  # NumPy's own warning would name this line
             text = f"{_WORDS[name]} encountered in cast"
             warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
+from tilejit.arrays import float_status
 from tilejit.arrays.memory import Array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.support.masked_arrays import is_masked_array
@@ -21,13 +22,14 @@ def elements(value: Any, element: PrimitiveType) -> Array:
 
     [1, 2.7] for s8 -> [1, 2]    300 for u8, nan for s32, 8 for s4, 1j for f32 -> error
 
-    Unlike NumPy it always raises for numbers and NaN outside an integer type's range, integers outside s4 and
-    narrower types, None, imaginary parts that would be lost, and NaN for a type without NaN. Arrays of wide
-    integers wrap around, as in NumPy.
+    Casts warn as in NumPy. Unlike NumPy it always raises for numbers and NaN outside an integer type's range,
+    integers outside s4 and narrower types, None, imaginary parts that would be lost, and NaN for a type
+    without NaN. Arrays of wide integers wrap around, as in NumPy.
 
     Raises:
         LayoutError: the element type does not hold a value, or the value is text.
         TypeError: the value is not an array of numbers.
+        FloatingPointError: a cast overflows, and `np.errstate` asks for an error.
     """
     if element.numpy is None:
         raise LayoutError(f"{element.name}[] has no elements\n  use an array's shape")
@@ -37,7 +39,7 @@ def elements(value: Any, element: PrimitiveType) -> Array:
         if array.dtype == element.numpy:
             return array
         return _converted(value, array, element, element.numpy)
-    except LayoutError:
+    except (LayoutError, FloatingPointError):
         raise
     except TypeError as error:
         raise TypeError(f"cannot convert the value to {element.name}: {error}") from error
@@ -47,7 +49,8 @@ def elements(value: Any, element: PrimitiveType) -> Array:
 
 def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype[Any]) -> Array:
     """Convert after rejecting everything that would change by more than rounding."""
-    with np.errstate(all="ignore"):
+    casts = float_status.Casts()
+    with casts:
         plain = _plain_numbers(array, element)
         kind = plain.dtype.kind
         wraps = kind in "iu" and isinstance(value, np.ndarray) and element.byte_dtype is None
@@ -59,10 +62,11 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
         # Python numbers are converted one by one, because NumPy's dtype for an array of them may be inexact.
         by_one = plain is array and not isinstance(value, np.ndarray | np.generic)
         out[...] = value if by_one else plain
-        if element.byte_dtype is None:
-            return out
-        check_range(out, element)
-        return out.astype(dtype)
+        if element.byte_dtype is not None:
+            check_range(out, element)
+            out = out.astype(dtype)
+    casts.react()
+    return out
 
 
 def _plain_numbers(array: Array, element: PrimitiveType) -> Array:

@@ -18,6 +18,7 @@ from codegen import (
     in_dask_worker,
     run_parts,
     thread_count,
+    watched,
 )
 from tilejit.arrays import float_status
 from tilejit.arrays.memory import LINE_BYTES, Array, address
@@ -241,19 +242,17 @@ class CopyPlan(Direct):
         if program is None:
             numpy_copyto(dst, without_overlap(dst, src), "unsafe")
             return
-        at, to, flags = address(src), address(dst), [0]
+        flags: list[int] = []
+        at, to = address(src), address(dst)
         self._prepare(to)
 
         def part(k: int, parts: int, alive: object = (dst, src)) -> None:
             """One thread's share; `alive` holds the arrays until the last thread is done."""
-            if self._sets_flags:
-                float_status.clear()
             program.run_share(at, to, k, parts)
-            if self._sets_flags:
-                flags.append(float_status.raised())
 
-        run_parts(part, 1 if self._in_dask and in_dask_worker() else self._threads)
-        float_status.warn(int(np.bitwise_or.reduce(flags)))
+        work = watched(part, flags) if self._sets_flags else part
+        run_parts(work, 1 if self._in_dask and in_dask_worker() else self._threads)
+        float_status.warn(*flags)
 
     def _prepare(self, to: int) -> None:
         """Load the kernels for a copy to that address; its position in a cache line may change kernels."""

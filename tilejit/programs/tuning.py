@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, dataclass
+from tilejit.layout.dtypes import from_numpy
 
 if TYPE_CHECKING:
     from codegen import Size
@@ -19,6 +20,8 @@ _A_SIZE = 'write 64, (16, 16), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 SAME_KIND: Final = "same_kind"
 CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
 """NumPy's rules for conversions."""
+_KINDS = ("pred", "unsigned", "signed", "float", "complex")
+"""Kinds of elements; the rule "same_kind" allows conversions within a kind and to later kinds."""
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Order: TypeAlias = Literal["K", "A", "C", "F"]
@@ -93,13 +96,18 @@ def check_casting(casting: Any) -> None:
 
 
 def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
-    """Whether the rule `casting` allows a conversion.
+    """Whether the rule `casting` allows a conversion between dtypes that have an XLA name.
 
     Raises:
         LayoutError, TypeError: as `check_casting`.
     """
     check_casting(casting)
-    return have == want or np.can_cast(have, want, casting)
+    if have == want:
+        return True
+    if casting == SAME_KIND:  # NumPy allows float32 to int4, because it knows no kind for types of ml_dtypes
+        before, after = (_KINDS.index(from_numpy(dtype).kind) for dtype in (have, want))
+        return before <= after
+    return np.can_cast(have, want, casting)
 
 
 def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:
@@ -108,7 +116,7 @@ def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides:
         return LayoutError(
             f"{sides}, and NumPy has no such conversion\n  convert in two steps, e.g. through int8"
         )
-    enough = SAME_KIND if np.can_cast(have, want, "same_kind") else "unsafe"
+    enough = SAME_KIND if may_cast(have, want, SAME_KIND) else "unsafe"
     return LayoutError(
         f"{sides}, and casting={casting!r} forbids the conversion\n"
         f"  use the same dtype, or pass casting={enough!r}"

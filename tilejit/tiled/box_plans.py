@@ -9,13 +9,14 @@ import numpy as np
 
 from codegen import Cache, CopyProgram
 from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
-from tilejit.arrays.memory import Array
+from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import ArrayLayout, c_strides
 from tilejit.arrays.values import broadcast, check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.tiled.boxes import window_program
 from tilejit.tiled.buffers import may_overlap
-from tilejit.tiled.plan_elements import assigned_element
+from tilejit.tiled.conversions import converted
+from tilejit.tiled.plan_elements import assigned_element, cast_of
 from tilejit.tiled.plans import Tiled, TiledPlan
 from tilejit.tiled.sides import ArraySide, TiledSide
 
@@ -70,15 +71,23 @@ class WritePlan(TiledPlan[Array, Tiled, Tiled]):
     ) -> None:
         value, dtype = ArraySide(ArrayLayout(*array[:3])), array[2]
         moved = prod(box[2]) * (dtype.itemsize + spec.dtype.itemsize)
-        super().__init__((kind, spec, box, array), value, TiledSide(kind, spec), None, moved)
         element, self._checks_range = assigned_element(dtype, spec)
         assert element, f"expected a dtype that kernels convert, got {dtype}"
+        cast = cast_of(element, spec, dtype, spec.dtype)
+        super().__init__((kind, spec, box, array), value, TiledSide(kind, spec), None, moved, cast)
         self._element = element
 
     def program(self, threads: int) -> CopyProgram:
         """The copy for that many threads."""
         _, spec, (starts, steps, extents, _), (*_, strides) = self._given
         return window_program(spec, starts, steps, extents, strides, True, threads, self._element)
+
+    def _through_numpy(self, source: Array, target: Array) -> None:
+        """Convert with NumPy, because its own loop reports underflow."""
+        _, spec, (starts, steps, extents, kept), *_ = self._given
+        values = broadcast(converted(source, spec.dtype), kept).reshape(extents)
+        program = window_program(spec, starts, steps, extents, values.strides, True, 1)
+        program.run(address(values), address(target), alive=(values, target))
 
     @property
     def _is_answerable(self) -> bool:

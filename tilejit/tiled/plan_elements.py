@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from codegen import Element, LayoutError, can_convert
+from codegen import Element
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import array_dtype, from_numpy
+from tilejit.layout.dtypes import array_dtype
 from tilejit.programs.compiled import array_element
+from tilejit.programs.moves import move_for
 from tilejit.programs.tuning import Casting, casting_error, may_cast
 
 
@@ -33,10 +33,8 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
         raise casting_error(
             have, want, casting, f"the array is {have}, but the layout is {spec.primitive_type}"
         )
-    name = from_numpy(have).name
-    if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
-        return Element(name, bits), False
-    return None, False
+    move = move_for(dtype, want) if spec.bits >= 8 else None
+    return (move.source if move else None), False
 
 
 def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, bool]:
@@ -55,11 +53,17 @@ def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, 
     is_number = kind in "biuf" or (kind == "V" and dtype.names is None and target.kind == "float")
     if not (holds_nan and is_number and dtype.isnative) or spec.bits < 8:
         return None, False
-    with suppress(LayoutError):  # long doubles have no XLA name
-        name = from_numpy(dtype).name
-        if can_convert(name, spec.primitive_type):
-            return Element(name, 8 * dtype.itemsize), kind == "f" and target.kind in ("signed", "unsigned")
-    return None, False
+    move = move_for(dtype, spec.dtype)
+    if move is None:
+        return None, False
+    return move.source, kind == "f" and target.kind in ("signed", "unsigned")
+
+
+def cast_of(
+    element: Element | None, spec: Spec, have: np.dtype[Any], want: np.dtype[Any]
+) -> tuple[np.dtype[Any], np.dtype[Any]] | None:
+    """The dtypes of a conversion to or from the layout's elements; None if the kernel copies bytes."""
+    return None if element is not None and element.name == spec.primitive_type else (have, want)
 
 
 def has_upper_bits(spec: Spec) -> bool:
@@ -88,5 +92,5 @@ def unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
         return array_element(spec)
     if not dtype.isnative or spec.bits < 8:
         return None
-    name = from_numpy(dtype).name
-    return Element(name, 8 * dtype.itemsize) if can_convert(spec.primitive_type, name) else None
+    move = move_for(spec.dtype, dtype)
+    return move.target if move else None

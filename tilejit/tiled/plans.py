@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from codegen import (
+    ALL_FLAGS,
     CopyProgram,
     Direct,
     cached,
@@ -15,20 +16,23 @@ from codegen import (
     thread_count,
     threads_by_size,
 )
+from tilejit.arrays import float_status
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
+from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import ArrayLayout, slowness_of_copy
 from tilejit.arrays.values import check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.programs import direct_policy
+from tilejit.programs.moves import move_for
 from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
 from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
-from tilejit.tiled.conversions import converted, pieces
+from tilejit.tiled.conversions import converted, drops_imaginary_parts, pieces
 from tilejit.tiled.outputs import check_target, refuse_keep
-from tilejit.tiled.plan_elements import has_upper_bits, pack_element, unpack_element
+from tilejit.tiled.plan_elements import cast_of, has_upper_bits, pack_element, unpack_element
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
@@ -60,6 +64,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         dst: the side that is written.
         threads: the number of threads; None chooses it from the size.
         moved_bytes: bytes read and written; None counts all of both sides.
+        cast: the dtypes of the elements that are read and written, if they differ.
     """
 
     __slots__ = (
@@ -68,12 +73,16 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         "_dst",
         "_far",
         "_given",
+        "_hides_underflow",
         "_is_open",
+        "_loses_imaginary",
         "_moved_bytes",
         "_near",
+        "_sets_flags",
         "_slowness",
         "_src",
         "_threads",
+        "_warns",
     )
 
     name = "source"
@@ -86,6 +95,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         dst: ArraySide | TiledSide,
         threads: int | None,
         moved_bytes: int | None = None,
+        cast: tuple[np.dtype[Any], np.dtype[Any]] | None = None,
     ) -> None:
         self._given, self._src, self._dst, self._call_count = given, src, dst, 0
         self._near, self._far = src.layout.low - dst.layout.stop, src.layout.stop - dst.layout.low
@@ -94,6 +104,11 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         self._slowness = slowness_of_copy(dst.minor_axis, src.minor_axis)
         self._is_open = threads_by_size(threads, self._moved_bytes, self._slowness) == 1
         self._calls: NativeCalls | None = None
+        move = move_for(*cast) if cast else None
+        self._sets_flags = move is not None and move.sets_flags
+        self._hides_underflow = move is not None and move.hides_underflow
+        self._loses_imaginary = cast is not None and drops_imaginary_parts(*cast)
+        self._warns = cast is not None and (move is None or move.sets_flags)
 
     def __call__(self, source: Taken, out: Out | None = None) -> Result:
         """Copy the source to `out`, or to new memory, and return the destination.
@@ -110,6 +125,8 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             LayoutError: an argument differs from the plan's, `out` is read-only, or the two overlap; nothing
                 has been written.
             TypeError: an argument has the wrong type.
+            FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has
+                its previous elements.
         """
         src = self._src.memory(source, self.name)
         self._check(src)
@@ -124,7 +141,9 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             check_target(dst, src)
         if self._is_open:
             self._find_calls()
-        if self._calls:
+        if self._warns:
+            self._run_cast(src, dst, (source, result), out)
+        elif self._calls:
             self._calls(at, to)
         else:
             self._run(src, dst, (source, result))
@@ -193,15 +212,39 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
     def _run(self, source: Array, target: Array, alive: object) -> None:
         threads = thread_count(self._threads, self._moved_bytes, self._slowness)
         program = self.program(threads)
-        if program is None:
-            self._through_numpy(source, target)
-        else:
-            program.run(address(source), address(target), threads, alive=alive)
+        if program is None or (self._hides_underflow and float_status.reports_underflow()):
+            casts = float_status.Casts()
+            with casts:
+                self._through_numpy(source, target)
+            casts.react()
+            return
+        flags: list[int] | None = [] if self._sets_flags else None
+        program.run(address(source), address(target), threads, alive=alive, flags=flags)
+        float_status.warn(*flags or ())
+
+    def _run_cast(self, source: Array, target: Array, alive: object, out: object) -> None:
+        """Copy, and warn as NumPy's casts do; if that raises, `out` gets its previous elements back."""
+        old = target.copy() if out is not None and float_status.may_raise() else None
+        try:
+            if self._loses_imaginary:
+                float_status.warn_of_imaginary_parts()
+            if self._calls and not self._hides_underflow:
+                float_status.clear()
+                self._calls(address(source), address(target))
+                float_status.warn(float_status.raised())
+            else:
+                self._run(source, target, alive)
+        except BaseException:
+            if old is not None:
+                numpy_copyto(target, old)
+            raise
 
     def _entry(self, source: Any, out: Any) -> Entry | None:
         """Return the native entry for calls like this one, or None if they go through Python."""
         calls = self._calls
         if calls is None or not self._is_answerable or self._moved_bytes > HUGE_BYTES:
+            return None
+        if self._hides_underflow or (self._sets_flags and out is not None):  # an error must not change `out`
             return None
         with compiler_lock:  # most processes repeat few calls
             from codegen import Disjoint, Entry, FreshArray
@@ -222,6 +265,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             returns=returns,
             note=calls,  # keeps code and tables alive, because an entry only has addresses
             holder=self._dst.holder(out),
+            watches=ALL_FLAGS if self._sets_flags else 0,
         )
 
 
@@ -262,8 +306,10 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
         tuning: Tuning,
     ) -> None:
         given = kind, spec, array, fill, casting, threads, tuning
-        super().__init__(given, ArraySide(ArrayLayout(*array)), TiledSide(kind, spec), threads)
-        self._element, self._checks_range = pack_element(array[2], spec, casting)
+        element, self._checks_range = pack_element(array[2], spec, casting)
+        cast = cast_of(element, spec, array[2], spec.dtype)
+        super().__init__(given, ArraySide(ArrayLayout(*array)), TiledSide(kind, spec), threads, cast=cast)
+        self._element = element
         self._clears_bits = self._checks_range and has_upper_bits(spec)
         if self._clears_bits and fill is None:  # padding keeps its bits, so NumPy converts
             self._element, self._clears_bits = None, False
@@ -359,8 +405,9 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
             raise casting_error(spec.dtype, native, casting, sides)
         given = kind, spec, strides, dtype, casting, threads, tuning
         array = ArrayLayout(spec.dimensions, strides, dtype)
-        super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads)
         self._element = unpack_element(spec, dtype)
+        cast = cast_of(self._element, spec, spec.dtype, dtype)
+        super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads, cast=cast)
 
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
         """Return the copy for a number of threads.
