@@ -157,7 +157,9 @@ def test_errors(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
     assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}", "--tensor", "bias")
     assert "the same kind" in refuses("pack", model, other, "--layout", "tpu")
-    assert "expected a .npy or .safetensors file" in refuses("pack", model, "out.bin", "--layout", "tpu")
+    assert "IN is a .safetensors file and OUT is raw bytes" in refuses(
+        "pack", model, "out.bin", "--layout", "tpu"
+    )
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
     missing = array.parent / "none" / "x.npy"
     assert f"No such file or directory: '{missing}'" in fails("pack", array, missing, "--layout", "tpu")

@@ -1,4 +1,4 @@
-"""Packs, unpacks and assignments warn as NumPy's casts do, obey np.errstate, and spare `out` if they raise."""
+"""Packs, unpacks and assignments warn as NumPy's casts do, obey np.errstate, and spare `out` if it raises."""
 
 from __future__ import annotations
 

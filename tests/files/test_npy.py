@@ -30,7 +30,7 @@ ARRAYS: dict[str, Any] = {
 
 
 def pack_file(source: Path, target: Path, layout: str, dtype: str | None = None) -> Any:
-    return written(plan_file_pack(source, layout, dtype=dtype), target)
+    return written(plan_file_pack(source, layout, dtype=dtype, casting="unsafe"), target)
 
 
 def unpack_file(source: Path, target: Path, shape: str) -> Any:

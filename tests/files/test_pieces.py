@@ -18,6 +18,7 @@ from tests.cli.running import run
 from tests.files.containers import save_model
 from tests.tools.oracle import environment
 from tilejit.files import made, pieces
+from tilejit.files.conversion import plan_file_pack
 from tilejit.files.pieces import Pieces, cut
 
 CASES = [
@@ -51,7 +52,7 @@ def test_pieces_add_up_to_the_buffer(layout: str, shape: tuple[int, ...], dtype:
     x = elements(shape, dtype)
     spec = tilejit.as_layout(layout, dims=shape, dtype=x.dtype)
     whole = tilejit.pack(x, spec).buffer.view(np.uint8)
-    result = made.packed(x, spec, "no", 1, lambda: None)
+    result = made.packed(x, spec, None, 1, lambda: None)
     assert isinstance(result, Pieces)
     found = [piece.copy() for piece in result.after(0)]
     assert len(found) >= 2
@@ -64,7 +65,7 @@ def test_pieces_add_up_to_the_buffer(layout: str, shape: tuple[int, ...], dtype:
 def test_a_padding_value_fills_slots_without_elements() -> None:
     x = elements((50, 70), np.float32)
     spec = tilejit.make_shape("f32", (50, 70), tiles=((8, 128),), padding_value=7)
-    found = made.packed(x, spec, "no", 1, lambda: None)
+    found = made.packed(x, spec, None, 1, lambda: None)
     assert isinstance(found, Pieces)
     assert (
         np.concatenate([p.copy() for p in found.after(0)]) == tilejit.pack(x, spec).buffer.view(np.uint8)
@@ -113,6 +114,20 @@ def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: 
         assert result.exit_code == 1
         assert "tensor 'late'" in result.stderr
         assert [p.name for p in tmp_path.iterdir()] == [source.name]
+
+
+def test_a_cast_in_pieces_warns_once_and_counts_all(tmp_path: Path) -> None:
+    x = np.full((200, 200), 1e5, np.float32)
+    np.save(tmp_path / "x.npy", x)
+    for layout in ("{1,0:T(8,128)}", "{0,1:T(8,128)}"):
+        plan = plan_file_pack(tmp_path / "x.npy", layout, dtype="f16")
+        with pytest.warns(RuntimeWarning) as caught:
+            plan.write(tmp_path / "y.npy")
+        assert [str(w.message) for w in caught] == ["overflow encountered in cast"]
+        assert plan.losses["x"].inf == x.size
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            plan.write(tmp_path / "z.npy")
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "y.npy"]
 
 
 LIMITED = """

@@ -309,7 +309,7 @@ def test_paths_that_are_not_files_are_refused(tmp_path: Path) -> None:
     folder.mkdir()
     with pytest.raises(tilejit.LayoutError, match="not a regular file"):
         plan_file_pack(folder, "tpu")
-    with pytest.raises(tilejit.TilejitError, match=r"expected a \.npy or \.safetensors file"):
+    with pytest.raises(FileNotFoundError):
         plan_file_pack(tmp_path / "none.bin", "tpu")
     with pytest.raises(FileNotFoundError):
         plan_file_pack(tmp_path / "none.safetensors", "tpu")

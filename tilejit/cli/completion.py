@@ -34,6 +34,13 @@ def dtypes(incomplete: str) -> Iterator[str]:
     return (name for name, row in known if row.is_array_element and name.startswith(incomplete))
 
 
+def castings(incomplete: str) -> Iterator[str]:
+    """NumPy's rules for conversions."""
+    from tilejit.programs.tuning import CASTINGS
+
+    return (name for name in CASTINGS if name.startswith(incomplete))
+
+
 def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The parameters of the format given by --layout or NAME, such as "mr="."""
     from tilejit.layout.formats.registry import find_format

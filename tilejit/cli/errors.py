@@ -27,8 +27,8 @@ CARET = re.compile(r"\s*\^[\^~]*\s*")
 NEAR = 0.7
 """The least similarity of a mistyped word and its suggestion, from 0 to 1: "pak" and "pack" have 0.86."""
 
-COMMANDS = {"tilejit.formats()": "`tilejit formats`"}
-"""Calls that errors suggest to Python code, and the commands that do the same."""
+COMMANDS = {r"tilejit\.formats\(\)": "`tilejit formats`", r"casting='(\w+)'": r"--casting \1"}
+"""Calls and keywords that errors suggest to Python code, as regular expressions, and the command line's."""
 
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
 """Errors of full disks. They name the file that was written, but do not name standard output."""
@@ -202,7 +202,7 @@ def message(text: str, columns: int) -> str:
     is shown.
     """
     for call, command in COMMANDS.items():
-        text = text.replace(call, command)
+        text = re.sub(call, command, text)
     first, *more = (
         "".join(c if c.isprintable() else "?" for c in line) for line in text.splitlines() or [""]
     )

@@ -6,8 +6,9 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
 
 
+LOSSES = {
+    "zero": "became 0",
+    "inf": "became inf",
+    "nan": "became NaN",
+    "overflowed": "overflowed",
+    "imaginary": "lost an imaginary part",
+}
+"""What happened to the values that `files.casts.Losses` counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of a conversion; `done` is the participle in reports, such as "packed"."""
@@ -43,6 +54,8 @@ class Options:
     clobber: bool = True
     quiet: bool = False
     as_json: bool = False
+    raw: bool = False
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,14 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
         raise misused("--resume continues files that exist, and --no-clobber keeps them\npass one of the two")
     from tilejit.files.whole_file import refuse_to_clobber
 
-    came, goes = ends(source, target, dry_run=options.dry_run, resume=options.resume)
+    came, goes = ends(
+        source,
+        target,
+        dry_run=options.dry_run,
+        resume=options.resume,
+        raw=options.raw,
+        may_be_raw=options.shape is not None,
+    )
     _check_other_file(came, goes)
     if not options.clobber and isinstance(goes, Path) and not source.is_dir():
         refuse_to_clobber(goes)
@@ -84,7 +104,7 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
         print_sizes(rows, as_json=options.as_json, files=job.files)
     else:
         nbytes = sum(plan.nbytes for plan in job.plans.values())
-        with progress(nbytes, goes.name, quiet=options.quiet) as advance:
+        with progress(nbytes, goes.name, quiet=options.quiet) as advance, _counted_casts():
             job.write(advance, resume=options.resume, say=partial(_say, options), clobber=options.clobber)
     _notes(job, options, rules)
     if not options.dry_run:
@@ -105,8 +125,9 @@ def _check_other_file(source: Source, target: Target) -> None:
 def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -> _Job:
     from tilejit.files.directory import plan_directory
 
-    if options.shape:
-        raise misused("--shape is for one .npy file\nomit it: IN is a directory")
+    given = {"--shape": options.shape, "--raw": options.raw, "--offset": options.offset}
+    for name in (name for name, value in given.items() if value):
+        raise misused(f"{name} is for one file\nomit it: IN is a directory")
     found = plan_directory(source, target, draft, options.tensors)
     return _Job(found.plans, found.write, bool(options.tensors), files=True)
 
@@ -114,30 +135,53 @@ def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -
 def _file_job(source: Source, target: Target, draft: Draft, options: Options) -> _Job:
     from tilejit.files.conversion import requested_names
 
-    file = _opened(source, target, options)
+    file, raw = _opened(source, target, options)
     plan = draft(file, requested_names(file, options.tensors))
     strictly = bool(options.tensors) or file.one_array
     err = isinstance(target, StandardOutput)
-    write = partial(plan.write, target)
+    write = partial(plan.write, target, raw=raw)
     return _Job({source.name: plan}, write, strictly, array=file.one_array, err=err)
 
 
-def _opened(source: Source, target: Target, options: Options) -> TensorFile:
-    """The file to convert, after checking that the options apply to files of its type."""
-    from tilejit.files.file_types import checked_extension, open_file
+def _opened(source: Source, target: Target, options: Options) -> tuple[TensorFile, bool]:
+    """The file to convert, and whether to write raw bytes, after checking that the options apply to both."""
+    from tilejit.files.file_types import RAW, file_type, open_file
 
     try:
-        extension, other = (checked_extension(path, path.suffix) for path in (source, target))
+        kind = file_type(source, source.suffix, raw=options.raw)
+        other = file_type(target, target.suffix, raw=options.raw, written=True)
     except TilejitError as error:
         raise misused(str(error)) from error
-    if extension != other:
-        raise misused(f"IN is {extension} and OUT is {other}\npass two files of the same kind")
-    if extension == ".safetensors" and options.shape:
+    if options.raw and (kind != ".npy" or options.offset):
+        kind = RAW
+    if (kind == ".safetensors") != (other == ".safetensors"):
+        names = ("raw bytes" if name == RAW else f"a {name} file" for name in (kind, other))
+        raise misused("IN is {} and OUT is {}\npass two files of the same kind".format(*names))
+    if kind == ".safetensors" and options.shape:
         raise misused("--shape is for .npy files\nomit it: a packed .safetensors file holds the shapes")
-    file = open_file(source, shape=options.shape, extension=extension, name=source.stem)
+    if options.offset and kind != RAW:
+        raise misused(f"--offset is for raw bytes, but IN is {kind}\nomit it, or pass --raw")
+    file = open_file(
+        source,
+        shape=options.shape,
+        extension=source.suffix,
+        name=source.stem,
+        offset=options.offset,
+        raw=options.raw,
+    )
     if file.one_array and options.tensors:
-        raise misused(f"--tensor is for .safetensors files\nomit it: a {extension} file has one array")
-    return file
+        raise misused("--tensor is for .safetensors files\nomit it: this file has one array")
+    return file, other == RAW
+
+
+@contextmanager
+def _counted_casts() -> Iterator[None]:
+    """Silence NumPy's warnings about casts, because the report counts what they lose."""
+    import numpy as np
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        yield
 
 
 def _check(job: _Job, options: Options, rules: Rules | None) -> None:
@@ -170,6 +214,9 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     if kept:
         dtype = options.dtype or "another dtype"
         note += f"not converted to {dtype}, because they are not floating-point: {some(kept)}\n"
+        note += (
+            f"  to convert these too, name them {'in a rule with a dtype' if rules else 'with --tensor'}\n"
+        )
     if misfits:
         left = some(name for name, _ in misfits)
         note += f"not {options.done}, because the layout does not fit: {left}\n"
@@ -179,7 +226,28 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     for rule in rules.idle(names) if rules and not job.array else ():
         pattern = rule.pattern.pattern[:60]
         note += f"the rule in line {rule.line} never applies: no tensor matches {pattern!r} first\n"
-    say_notes(note)
+    say_notes(note + _losses(job))
+
+
+def _losses(job: _Job) -> str:
+    """What casts lost, and where most; "" if nothing."""
+    found = [(name, tensor, x) for name, plan in job.plans.items() for tensor, x in plan.losses.items()]
+    if not found:
+        return ""
+    casts = [c.cast for plan in job.plans.values() for c in plan.converted if c.cast is not None]
+    (want, *others), values = {cast.want for cast in casts}, sum(cast.losses.values for cast in casts)
+    lost = [(sum(getattr(x, key) for *_, x in found), words) for key, words in LOSSES.items()]
+    parts = ", ".join(f"{count:,} {words}" for count, words in lost if count)
+    dtype = "several dtypes" if others else want
+    total = sum(count for count, _ in lost)
+    name, tensor, most = max(found, key=lambda item: item[2].total)
+    text = f"lost in the cast to {dtype}: {total:,} of {values:,} values ({parts})\n"
+    if len(found) > 1:
+        where = printable(f"{name}: {tensor}" if job.files else tensor)
+        text += f"  most in {where}: {most.total:,} of {most.values:,}\n"
+    elif not job.array:
+        text += f"  in {printable(tensor)}\n"
+    return text
 
 
 def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
@@ -199,12 +267,13 @@ def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
 
 def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> None:
     """Report the shape of an array, which its file does not hold, and how to unpack it if it is packed."""
-    spec, packed = plan.converted[0].spec, plan.layout
+    converted, packed = plan.converted[0], plan.layout
+    spec = converted.spec
     undo = None if packed is None else unpack_command(goes, packed)
     if options.as_json:
-        print_json(facts(spec) | ({} if undo is None else {"unpack": undo}), err=err)
+        print_json(facts(spec, converted.cast) | ({} if undo is None else {"unpack": undo}), err=err)
     elif not options.quiet:
-        typer.echo(spec.without_layout() if packed is None else spec, err=err)
+        typer.echo(converted.unpacked if packed is None else spec, err=err)
         if undo is not None:
             _say(options, f"unpack it with: {undo}")
 
@@ -214,6 +283,7 @@ def unpack_command(packed: Target, spec: Spec) -> str | None:
 
     y.npy in f32[6,8]{0,1} -> "tilejit unpack y.npy y.unpacked.npy --shape 'f32[6,8]{0,1}'"
     """
+    from tilejit.files.file_types import HINTS
     from tilejit.layout.as_layout import as_layout
 
     try:
@@ -224,10 +294,12 @@ def unpack_command(packed: Target, spec: Spec) -> str | None:
     if isinstance(packed, StandardOutput):
         files = ["-", "unpacked.npy"]
     else:
-        files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked{packed.suffix}"))]
+        files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked.npy"))]
     # A file name that starts with a dash must not become an option.
     files = [f"./{name}" if name.startswith("-") and name != "-" else name for name in files]
     words = ["tilejit", "unpack", *files, "--shape", str(spec)]
+    if isinstance(packed, Path) and packed.suffix.lower() in HINTS:
+        words.append("--raw")
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 

@@ -12,6 +12,7 @@ from tilejit.cli.output import UNCUT, console, is_terminal, print_json
 from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
+    from tilejit.files.casts import Cast
     from tilejit.files.plan import Plan
     from tilejit.layout.cute_shape import Spec
 
@@ -28,12 +29,13 @@ class Row:
     spec: Spec | None
     before: int
     after: int
+    cast: Cast | None = None
 
     def facts(self, *, files: bool) -> dict[str, Any]:
         """The row as JSON types."""
         named = {"file": self.file} if files else {}
         assert self.spec is not None
-        return {**named, "tensor": self.tensor, **facts(self.spec)}
+        return {**named, "tensor": self.tensor, **facts(self.spec, self.cast)}
 
 
 def rows_of(file: str, plan: Plan) -> Iterator[Row]:
@@ -42,17 +44,25 @@ def rows_of(file: str, plan: Plan) -> Iterator[Row]:
     for output in plan.outputs:
         own = changed.get(output.name)
         before = own.source_bytes if own else output.nbytes
-        yield Row(file, output.name, own.spec if own else None, before, output.nbytes)
+        spec, cast = (own.spec, own.cast) if own else (None, None)
+        yield Row(file, output.name, spec, before, output.nbytes, cast)
 
 
-def facts(spec: Spec) -> dict[str, Any]:
-    """A shape as JSON types."""
+def facts(spec: Spec, cast: Cast | None) -> dict[str, Any]:
+    """A shape, and what a cast to it or from it lost, as JSON types."""
+    from dataclasses import asdict
+
     from tilejit.layout.indexing import shape_name
 
     return {
         "shape": shape_name(spec),
         "size_in_bytes": spec.size_in_bytes,
         "padding_fraction": spec.padding_fraction,
+        **(
+            {}
+            if cast is None
+            else {"cast": {"from": cast.have, "to": cast.want, "lost": asdict(cast.losses)}}
+        ),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,12 +16,13 @@ from tilejit.cli.parameters import Parameters, read_parameters
 
 if TYPE_CHECKING:
     from tilejit.files.rules import Rules
+    from tilejit.programs.tuning import Casting as CastingRule
 
 In = Annotated[
     Path,
     typer.Argument(
         metavar="IN",
-        help="A .npy or .safetensors file, a directory of them, or - for stdin.",
+        help="A .npy or .safetensors file, a directory of them, raw bytes with --shape, or - for stdin.",
         readable=False,  # not a mistake in the command line: `open` reports it
     ),
 ]
@@ -29,14 +30,14 @@ Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT",
-        help="A file of the same kind, replaced atomically; a directory; or - for stdout.",
+        help="A file, replaced atomically: of the same kind, or raw bytes; a directory; or - for stdout.",
         readable=False,
     ),
 ]
 PackedShape = Annotated[
     str | None,
     typer.Option(
-        "--shape", metavar="S", help="The complete shape of a packed .npy file, as pack printed it."
+        "--shape", metavar="S", help="The complete shape of raw bytes, or of a .npy file as pack printed it."
     ),
 ]
 Tensors = Annotated[
@@ -54,6 +55,25 @@ Threads = Annotated[
     typer.Option("--threads", metavar="N", min=1, help="Threads of a copy; by default chosen by its size."),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors, and JSON if --json is given.")]
+Casting = Annotated[
+    str,
+    typer.Option(
+        "--casting",
+        metavar="RULE",
+        help="NumPy's rule for --dtype: no, equiv, safe, same_kind or unsafe.",
+        autocompletion=completion.castings,
+    ),
+]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Read raw bytes whatever the extension is, and write raw bytes, without a header, to stdout.",
+    ),
+]
+Offset = Annotated[
+    int, typer.Option("--offset", metavar="BYTES", min=0, help="Bytes before the array in raw bytes.")
+]
 RulesFile = Annotated[
     Path | None,
     typer.Option(
@@ -94,8 +114,10 @@ def pack(
             autocompletion=completion.dtypes,
         ),
     ] = None,
+    casting: Casting = "same_kind",
     tensor: Tensors = None,
     threads: Threads = None,
+    raw: Raw = False,
     dry_run: DryRun = False,
     resume: Resume = False,
     no_clobber: NoClobber = False,
@@ -111,12 +133,27 @@ def pack(
 
     For a .npy file, prints the complete shape, and on stderr the command that unpacks the file. For a
     directory of .npy files, records the layouts in tilejit-layouts.json.
+
+    An OUT with another extension than .npy gets the raw bytes of the packed array.
+
+    A floating-point --dtype leaves integers alone, unless --tensor names them or their rule has the dtype.
     """
     from tilejit.files.draft import draft_pack
 
     chosen = _chosen_rules(layout, parameters, rules, dtype)
-    options = Options("packed", tensor or (), None, dtype, dry_run, resume, not no_clobber, quiet, as_json)
-    draft = partial(draft_pack, rules=chosen, threads=threads)
+    rule = _checked_casting(casting, dtype, rules)
+    options = Options(
+        "packed",
+        tensor or (),
+        dtype=dtype,
+        dry_run=dry_run,
+        resume=resume,
+        clobber=not no_clobber,
+        quiet=quiet,
+        as_json=as_json,
+        raw=raw,
+    )
+    draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule)
     convert(source, target, draft, options, chosen if rules else None)
 
 
@@ -124,8 +161,20 @@ def unpack(
     source: In,
     target: Out,
     shape: PackedShape = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            "--dtype",
+            metavar="D",
+            help="The dtype of the result, e.g. f32.",
+            autocompletion=completion.dtypes,
+        ),
+    ] = None,
+    casting: Casting = "same_kind",
     tensor: Tensors = None,
     threads: Threads = None,
+    raw: Raw = False,
+    offset: Offset = 0,
     dry_run: DryRun = False,
     resume: Resume = False,
     no_clobber: NoClobber = False,
@@ -134,13 +183,32 @@ def unpack(
 ) -> None:
     """Convert packed files back.
 
-    Unpacks the array of a .npy file, or the packed tensors of a .safetensors file.
+    Unpacks the array of a .npy file, the packed tensors of a .safetensors file, or with --shape the raw bytes
+    in a file with any other extension, such as a dump. An array is written to a .npy file, or to a file with
+    another extension as raw bytes.
+
+    A floating-point --dtype leaves integers alone, unless --tensor names them.
     """
     from tilejit.files.draft import draft_unpack
 
     _check_shape(shape)
-    options = Options("unpacked", tensor or (), shape, None, dry_run, resume, not no_clobber, quiet, as_json)
-    convert(source, target, partial(draft_unpack, threads=threads), options)
+    with arguments_checked():
+        _check_dtype(dtype)
+    rule = _checked_casting(casting, dtype, None)
+    options = Options(
+        "unpacked",
+        tensor or (),
+        shape=shape,
+        dtype=dtype,
+        dry_run=dry_run,
+        resume=resume,
+        clobber=not no_clobber,
+        quiet=quiet,
+        as_json=as_json,
+        raw=raw,
+        offset=offset,
+    )
+    convert(source, target, partial(draft_unpack, threads=threads, dtype=dtype, casting=rule), options)
 
 
 def relayout(
@@ -152,6 +220,8 @@ def relayout(
     shape: PackedShape = None,
     tensor: Tensors = None,
     threads: Threads = None,
+    raw: Raw = False,
+    offset: Offset = 0,
     dry_run: DryRun = False,
     resume: Resume = False,
     no_clobber: NoClobber = False,
@@ -160,13 +230,25 @@ def relayout(
 ) -> None:
     """Convert packed files to another layout.
 
-    Tensors that the layout does not fit stay unchanged, unless --tensor names them.
+    Tensors that the layout does not fit stay unchanged, unless --tensor names them. With --shape, IN can also
+    be raw bytes in a file with any other extension, even those of a row-major array: --shape "f32[1000,300]".
     """
     from tilejit.files.draft import draft_relayout
 
     chosen = _chosen_rules(layout, parameters, rules, None)
     _check_shape(shape)
-    options = Options("converted", tensor or (), shape, None, dry_run, resume, not no_clobber, quiet, as_json)
+    options = Options(
+        "converted",
+        tensor or (),
+        shape=shape,
+        dry_run=dry_run,
+        resume=resume,
+        clobber=not no_clobber,
+        quiet=quiet,
+        as_json=as_json,
+        raw=raw,
+        offset=offset,
+    )
     draft = partial(draft_relayout, rules=chosen, threads=threads)
     convert(source, target, draft, options, chosen if rules else None)
 
@@ -177,17 +259,15 @@ def _chosen_rules(
     """The conversion of each tensor, by --layout and --rules."""
     from tilejit.files.rules import Conversion, Rules, read_rules
     from tilejit.layout.check_layout import check_layout
-    from tilejit.layout.dtypes import primitive_type
     from tilejit.layout.text.pattern_text import spelled_out
 
     default = None
     with arguments_checked():
         values = read_parameters(parameters)
-        if dtype is not None:
-            primitive_type(dtype)
+        _check_dtype(dtype)
         if layout is not None:
             check_layout(layout, values)
-            default = Conversion(spelled_out(layout), values, dtype)
+            default = Conversion(spelled_out(layout), values, dtype, is_general=True)
         elif values:
             raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is missing")
     if rules is not None:
@@ -195,6 +275,25 @@ def _chosen_rules(
     if default is None:
         raise misused("expected --layout or --rules\npass --layout L, --rules FILE, or both")
     return Rules((), default, dtype)
+
+
+def _check_dtype(dtype: str | None) -> None:
+    from tilejit.layout.dtypes import primitive_type
+
+    if dtype is not None:
+        primitive_type(dtype)
+
+
+def _checked_casting(casting: str, dtype: str | None, rules: Path | None) -> CastingRule:
+    """The value of --casting, if it is one of NumPy's rules and can have an effect."""
+    from tilejit.programs.tuning import SAME_KIND, check_casting
+
+    with arguments_checked():
+        check_casting(casting)
+        if casting != SAME_KIND and dtype is None and rules is None:
+            raise TypeError("--casting is the rule for --dtype, which is missing")
+    rule: Any = casting
+    return rule  # type: ignore[no-any-return]
 
 
 def _check_shape(text: str | None) -> None:

@@ -76,8 +76,18 @@ Source: TypeAlias = Path | StandardInput
 Target: TypeAlias = Path | StandardOutput
 
 
-def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[Source, Target]:
+def ends(
+    source: Path, target: Path, *, dry_run: bool, resume: bool, raw: bool, may_be_raw: bool
+) -> tuple[Source, Target]:
     """The files to read and to write: paths as they are, `-` as standard input or output.
+
+    Args:
+        source: the argument IN.
+        target: the argument OUT.
+        dry_run: whether nothing will be written.
+        resume: whether an unfinished file should be continued.
+        raw: whether standard input and output are raw bytes.
+        may_be_raw: whether standard input is raw bytes if it is neither a .npy nor a .safetensors file.
 
     Raises:
         UsageError: a stream does not support the request.
@@ -92,23 +102,32 @@ def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[So
             raise misused("IN is a directory, which standard output cannot hold\npass a directory for OUT")
         if not dry_run:
             _check_output()
-    came: Source = standard_input() if source == DASH else source
-    return came, StandardOutput(came.suffix.lower()) if target == DASH else target
+    came: Source = standard_input(raw=raw, may_be_raw=may_be_raw) if source == DASH else source
+    if target != DASH:
+        return came, target
+    with_tensors = not raw and came.suffix.lower() == ".safetensors"
+    return came, StandardOutput(".safetensors" if with_tensors else "" if raw else ".npy")
 
 
-def standard_input() -> StandardInput:
+def standard_input(*, raw: bool, may_be_raw: bool) -> StandardInput:
     """Standard input as a regular file: itself if it is one, else a copy, removed when the process ends."""
     stream = _checked_input()
     path, kept = _own_path(stream), None
     if path is None:
         kept, path = _copied(stream)
     with open(path, "rb") as file:
-        head = file.read(9)
+        head, size = file.read(9), os.fstat(file.fileno()).st_size
     if head.startswith(NPY_MAGIC):
         return StandardInput(path, ".npy", kept)
+    is_header = head[8:] == b"{" and int.from_bytes(head[:8], "little") <= size - 8
+    if raw or (may_be_raw and not is_header):
+        return StandardInput(path, "", kept)
     if head[8:] != b"{":
         found = "neither a .npy nor a .safetensors file" if head else "empty"
-        raise TilejitError(f"standard input is {found}: write the whole file into it, as `cat FILE |` does")
+        raise TilejitError(
+            f"standard input is {found}\n"
+            "  write the whole file into it, as `cat FILE |` does; if it is raw bytes, pass --shape"
+        )
     return StandardInput(path, ".safetensors", kept)
 
 

@@ -11,6 +11,7 @@ from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan, check_fits
 from tilejit.files.rules import rules_of
 from tilejit.files.tensor_file import TensorFile
+from tilejit.programs.tuning import SAME_KIND, Casting
 
 __all__ = ["open_file", "plan_file_pack", "plan_file_relayout", "plan_file_unpack"]
 
@@ -22,6 +23,7 @@ def plan_file_pack(
     *,
     tensors: Collection[str] = (),
     dtype: str | None = None,
+    casting: Casting = SAME_KIND,
     threads: int | None = None,
     **parameters: Any,
 ) -> Plan:
@@ -39,9 +41,11 @@ def plan_file_pack(
             `read_rules` returns.
         tensors: the names of the tensors to pack. If empty, pack all tensors that the layout fits. The
             others, such as biases if the layout is for matrices, stay unchanged; `Plan.left` names them.
-        dtype: the dtype to convert to, by a C cast. Without `tensors`, a floating-point dtype applies only to
+        dtype: the dtype to convert to. Without `tensors`, a floating-point dtype applies only to
             floating-point tensors, because bf16 cannot represent a model's indices. The array of a .npy file
-            is always converted; its raw bytes are read as elements of the dtype.
+            is always converted; its raw bytes are read as elements of the dtype. Writing the plan warns as
+            NumPy's casts do, and fills `Plan.losses`.
+        casting: NumPy's rule for conversions.
         threads: the number of threads; None chooses it from the size.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
@@ -49,12 +53,12 @@ def plan_file_pack(
         The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or no tensor can; the
-            message names the tensor.
+        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or no tensor can, or
+            `casting` forbids a conversion; the message names the tensor.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
-    return _planned(source, tensors, lambda file, names: draft_pack(file, names, rules, threads))
+    return _planned(source, tensors, lambda file, names: draft_pack(file, names, rules, threads, casting))
 
 
 def plan_file_unpack(
@@ -62,6 +66,8 @@ def plan_file_unpack(
     /,
     *,
     tensors: Collection[str] = (),
+    dtype: str | None = None,
+    casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Plan:
     """Plan the unpacking of all packed tensors of a file; the result records no layouts.
@@ -75,19 +81,28 @@ def plan_file_unpack(
 
     Integers narrower than a byte become bytes, because neither file type has narrower ones.
 
+    A dump without a header is read and written in the same way:
+
+    >>> _ = open("dump.bin", "wb").write(tilejit.pack(np.load("y.npy"), "tpu").buffer.tobytes())
+    >>> dump = open_file("dump.bin", shape="f32[1000,300]{0,1:T(8,128)}")
+    >>> plan_file_unpack(dump).write("y.npy")
+    >>> plan_file_unpack(dump).write("y.bin")  # any other extension: only the elements
+
     Args:
         source: the path of a file, or an open one.
         tensors: the names of the tensors to unpack. If empty, unpack all packed tensors.
+        dtype: the dtype to convert to, and which tensors are converted, as in `plan_file_pack`.
+        casting: NumPy's rule for conversions.
         threads: the number of threads; None chooses it from the size.
 
     Returns:
         The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, or a requested tensor is not packed.
+        LayoutError: the file is damaged, a requested tensor is not packed, or `casting` forbids a conversion.
         OSError: the file cannot be read.
     """
-    return _planned(source, tensors, lambda file, names: draft_unpack(file, names, threads))
+    return _planned(source, tensors, lambda file, names: draft_unpack(file, names, threads, dtype, casting))
 
 
 def plan_file_relayout(

@@ -13,22 +13,29 @@ from typing import Any
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.files import made
+from tilejit.files.casts import Cast
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
 from tilejit.files.rules import Conversion, Rules
 from tilejit.files.stream import Made, Named, Output, drop_pages
-from tilejit.files.tensor_file import Entry, MisfitError, TensorFile
+from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import lookup, primitive_type
 from tilejit.layout.shape import Shape
-from tilejit.programs.tuning import Casting
+from tilejit.programs.tuning import SAME_KIND, Casting, check_casting
 from tilejit.tiled.buffers import writable_layout
 
 Make = Callable[[], Array | Pieces]
 
 
-def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None) -> Plan:
+def draft_pack(
+    file: TensorFile,
+    names: Collection[str] | None,
+    rules: Rules,
+    threads: int | None,
+    casting: Casting = SAME_KIND,
+) -> Plan:
     """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none."""
     draft = _Draft(file, file.chosen(names))
     for entry, conversion in draft.conversions(rules):
@@ -36,26 +43,34 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
             if file.is_packed(entry):
                 others = "relayout it" if file.one_array else "select others with --tensor"
                 raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
-            own, dtype = file.element_type(entry, conversion.dtype), conversion.dtype
-            if dtype is not None and names is None and not file.one_array and _becomes_float(own, dtype):
-                draft.integers.append(entry.name)
-                dtype = None
+            own = file.element_type(entry, conversion.dtype)
+            is_named = names is not None or file.one_array or not conversion.is_general
+            dtype = draft.dtype_of(entry, own, conversion.dtype, is_named=is_named)
             spec = _packed_spec(own, dtype, entry.shape, conversion)
             file.unpacked_as(spec)  # reject tensors that the file type could not store after unpacking
-            casting: Casting = "no" if dtype is None else "unsafe"
-            draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
+            cast = _cast(own, spec.primitive_type, casting) if dtype else None
+            draft.pack(entry, spec, partial(_packed, file, entry, own, spec, cast, threads), cast)
     return draft.plan()
 
 
-def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int | None) -> Plan:
+def draft_unpack(
+    file: TensorFile,
+    names: Collection[str] | None,
+    threads: int | None,
+    dtype: str | None = None,
+    casting: Casting = SAME_KIND,
+) -> Plan:
     """The plan to unpack the tensors with those names, or all packed tensors for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
     for entry in draft.wanted_entries():
         with draft.errors_of(entry):
             tiled = file.tiled(entry)
-            dtype, target = file.unpacked_as(tiled.layout)
-        make = partial(made.unpacked, tiled, target, threads, _dropping(file))
-        draft.unpack(entry, tiled.layout, dtype, target, make)
+            own, is_named = tiled.layout.primitive_type, names is not None or file.one_array
+            wanted = draft.dtype_of(entry, own, dtype, is_named=is_named) or own
+            cast = _cast(own, primitive_type(wanted).name, casting)
+            dtype_in_file, target = file.unpacked_as(row_major(cast.want if cast else own, tiled.shape))
+        make = partial(made.unpacked, tiled, target, cast, threads, _dropping(file))
+        draft.unpack(entry, tiled.layout, dtype_in_file, target, make, cast)
     return draft.plan()
 
 
@@ -125,6 +140,13 @@ class _Draft:
                 self.misfits.append((entry.name, self._named(entry, error, conversion.origin)))
                 self.copy(entry)
 
+    def dtype_of(self, entry: Entry, own: str, dtype: str | None, *, is_named: bool) -> str | None:
+        """The dtype to convert a tensor to; None keeps its own, as for indices if it would be a float."""
+        if dtype is not None and not is_named and _becomes_float(own, dtype):
+            self.integers.append(entry.name)
+            return None
+        return dtype
+
     def copy(self, entry: Entry) -> None:
         """Plan the tensor as it is, with the layout recorded for it, if any."""
         if self.file.one_array and self.file.is_packed(entry):  # other files keep their own metadata
@@ -132,15 +154,17 @@ class _Draft:
         stored = partial(self.file.stored, entry)
         self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
 
-    def pack(self, entry: Entry, spec: Spec, make: Make) -> None:
+    def pack(self, entry: Entry, spec: Spec, make: Make, cast: Cast | None = None) -> None:
         """Plan a tensor as a packed buffer."""
         dtype, shape = self.file.packed_as(spec)
-        self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make)
+        self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make, cast)
         self.layouts[entry.name] = spec
 
-    def unpack(self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make) -> None:
+    def unpack(
+        self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make, cast: Cast | None
+    ) -> None:
         """Plan a packed tensor as elements in row-major order."""
-        self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make)
+        self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make, cast)
         self.layouts[entry.name] = None
 
     def plan(self) -> Plan:
@@ -153,11 +177,18 @@ class _Draft:
         return LayoutError(f"{origin}: {named}") if origin else named
 
     def _convert(
-        self, entry: Entry, spec: Spec, dtype: Any, shape: tuple[int, ...], nbytes: int, make: Make
+        self,
+        entry: Entry,
+        spec: Spec,
+        dtype: Any,
+        shape: tuple[int, ...],
+        nbytes: int,
+        make: Make,
+        cast: Cast | None,
     ) -> None:
-        named = partial(_named, self.file, entry, make)
+        named = partial(_named, self.file, entry, make, cast)
         self.outputs.append(Output(entry.name, dtype, shape, nbytes, named))
-        self.converted.append(Converted(entry.name, spec, entry.nbytes))
+        self.converted.append(Converted(entry.name, spec, entry.nbytes, cast))
 
 
 def _packed_names(file: TensorFile) -> set[str]:
@@ -196,25 +227,49 @@ def _fitting(conversion: Conversion, dtype: str, dims: tuple[int, ...]) -> Spec:
 
 
 def _becomes_float(own: str, dtype: str) -> bool:
-    """Whether a conversion would turn indices or flags into floating-point numbers."""
-    integers = ("pred", "signed", "unsigned")
-    return primitive_type(own).kind in integers and primitive_type(dtype).kind == "float"
+    """Whether a conversion would turn indices, flags or complex numbers into floating-point numbers.
+
+    s64 to bf16, c64 to bf16, pred to c64 -> True    f32 to bf16, f32 to c64, f32 to s8 -> False
+    """
+    before, after = primitive_type(own).kind, primitive_type(dtype).kind
+    return after in ("float", "complex") and before not in ("float", after)
+
+
+def _cast(own: str, wanted: str, casting: Casting) -> Cast | None:
+    """The conversion of elements to another type; None if they have it.
+
+    Raises:
+        LayoutError: the rule `casting` forbids it.
+    """
+    check_casting(casting)
+    if own == wanted:
+        return None
+    cast = Cast(own, wanted, casting)
+    cast.check()
+    return cast
 
 
 def _packed(
-    file: TensorFile, entry: Entry, own: str, spec: Spec, casting: Casting, threads: int | None
+    file: TensorFile, entry: Entry, own: str, spec: Spec, cast: Cast | None, threads: int | None
 ) -> Array | Pieces:
-    return made.packed(file.elements(entry, own), spec, casting, threads, _dropping(file))
+    return made.packed(file.elements(entry, own), spec, cast, threads, _dropping(file))
 
 
 def _dropping(file: TensorFile) -> Callable[[], None]:
     return partial(drop_pages, file.data)
 
 
-def _named(file: TensorFile, entry: Entry, make: Make) -> Made:
+def _named(file: TensorFile, entry: Entry, make: Make, cast: Cast | None) -> Made:
     """The bytes of a tensor, with errors that name it."""
+    if cast is not None:
+        cast.start()
     try:
         result = make()
     except (LayoutError, TypeError) as error:
         raise file.named(entry, error) from error
-    return Named(result, partial(file.named, entry)) if isinstance(result, Pieces) else result
+    finish = cast.finish if cast is not None else None
+    if isinstance(result, Pieces):
+        return Named(result, partial(file.named, entry), finish)
+    if finish is not None:
+        finish()
+    return result

@@ -10,6 +10,7 @@ from typing import Any
 from codegen import TilejitError
 from tilejit.files import npy, safetensors
 from tilejit.files.tensor_file import TensorFile
+from tilejit.files.whole_file import open_ordinary
 
 READERS: dict[str, Callable[[str | os.PathLike[str], Any, str], TensorFile]] = {
     ".npy": npy.read,
@@ -18,8 +19,35 @@ READERS: dict[str, Callable[[str | os.PathLike[str], Any, str], TensorFile]] = {
 """The function that opens a file, by its extension; it takes the path, shape and name of `open_file`."""
 
 
+RAW = ""
+"""The extension that stands for raw bytes: one array without a header."""
+
+HINTS = {
+    **dict.fromkeys(
+        (".pt", ".pth", ".ckpt"),
+        'safetensors.torch.save_file(torch.load({path!r}), "x.safetensors") converts it',
+    ),
+    ".npz": 'np.save("x.npy", np.load({path!r})["NAME"]) saves one of its arrays as .npy',
+    ".gguf": "np.save saves a tensor of gguf.GGUFReader({path!r}) as .npy",
+    **dict.fromkeys(
+        (".h5", ".hdf5", ".keras"),
+        'np.save("x.npy", h5py.File({path!r})["NAME"][()]) saves one of its datasets as .npy',
+    ),
+    ".onnx": "np.save saves an array of onnx.numpy_helper.to_array as .npy",
+    **dict.fromkeys((".pkl", ".pickle"), "np.save saves an array as .npy"),
+    **dict.fromkeys((".gz", ".zip", ".zst", ".xz", ".tar"), "extract it first"),
+}
+"""What to do with files of other types, by extension."""
+
+
 def open_file(
-    path: str | os.PathLike[str], *, shape: Any = None, extension: str = "", name: str = ""
+    path: str | os.PathLike[str],
+    *,
+    shape: Any = None,
+    extension: str | None = None,
+    name: str = "",
+    offset: int = 0,
+    raw: bool = False,
 ) -> TensorFile:
     """Open a file for conversion.
 
@@ -29,31 +57,71 @@ def open_file(
     'x.tpu'
 
     Args:
-        path: the path of a .npy or .safetensors file.
-        shape: the full shape of a packed .npy file, including its layout.
-        extension: the extension if the path has none, such as for standard input.
-        name: the name of a .npy file's array if the path has none.
+        path: the path of a .npy or .safetensors file, or of a file with any other extension that holds the
+            raw bytes of an array.
+        shape: the full shape of a packed .npy file or of raw bytes, including its layout.
+        extension: the extension, if it is not that of the path, such as for standard input; "" for raw bytes.
+        name: the name of a file's only array; "" takes the file's name.
+        offset: the bytes before the array in a file of raw bytes.
+        raw: True reads raw bytes whatever the extension is, unless `offset` is 0 and the file begins as
+            np.save's files do.
 
     Returns:
         The open file.
 
     Raises:
-        LayoutError: the file is damaged, or the shape cannot be read.
-        TilejitError: the file has an unsupported extension, or a shape is given for a .safetensors file.
+        LayoutError: the file is damaged, or the shape cannot be read, or does not have the size of the bytes.
+        TilejitError: the file is of another type, a shape is given for a .safetensors file or missing for raw
+            bytes, or an offset is given for a file with a header.
         OSError: the file cannot be opened.
     """
     known = Path(path)
-    return READERS[checked_extension(path, extension or known.suffix)](path, shape, name or known.stem)
+    kind = file_type(path, known.suffix if extension is None else extension, raw=raw)
+    if raw and kind != RAW:
+        kind = ".npy" if kind == ".npy" and not offset and _is_npy(path) else RAW
+    if kind == RAW:
+        return _opened_raw(path, shape, name or known.stem, offset)
+    if offset:
+        raise TilejitError(f"{str(path)!r} is a {kind} file, which has no offset\n  omit it, or pass --raw")
+    return READERS[kind](path, shape, name or known.stem)
 
 
-def checked_extension(path: object, extension: str) -> str:
-    """The extension of a supported file, in lower case.
+def file_type(path: object, extension: str, *, raw: bool = False, written: bool = False) -> str:
+    """The type of a file by its extension: ".npy", ".safetensors", or RAW for extensions of no known type.
 
     Raises:
-        TilejitError: the extension is not supported.
+        TilejitError: the extension is that of a type that TileJIT does not read or, if `written`, write, and
+            `raw` is False.
     """
-    if extension.lower() not in READERS:
+    kind = extension.lower()
+    if kind in READERS:
+        return kind
+    if kind in HINTS and not raw:
+        hint = "write a .npy file" if written else HINTS[kind].format(path=str(path))
         raise TilejitError(
-            f"expected a {' or '.join(READERS)} file, got {str(path)!r}\n  rename the file, or pass another"
+            f"{str(path)!r}: TileJIT does not {'write' if written else 'read'} {kind} files\n  {hint}\n"
+            "  for raw bytes, pass --raw"
         )
-    return extension.lower()
+    return RAW
+
+
+def _is_npy(path: str | os.PathLike[str]) -> bool:
+    with open_ordinary(path) as file:
+        return file.read(len(npy.MAGIC)) == npy.MAGIC
+
+
+def _opened_raw(path: str | os.PathLike[str], shape: Any, name: str, offset: int) -> TensorFile:
+    """A file of raw bytes.
+
+    Raises:
+        TilejitError: the shape is missing.
+        LayoutError: the bytes do not have its size.
+    """
+    if shape is not None:
+        return npy.read_raw(path, shape, name, offset)
+    with open_ordinary(path) as file:
+        look = npy.looks_like(file.read(8))
+    raise TilejitError(
+        f"{str(path)!r} holds raw bytes, whose shape TileJIT cannot know\n"
+        f'  unpack or relayout it with --shape "bf16[1000,300]{{1,0:T(8,128)(2,1)}}"{look}'
+    )

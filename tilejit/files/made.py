@@ -10,24 +10,26 @@ import numpy as np
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.relayouts import relayout
+from tilejit.files.casts import Cast
 from tilejit.files.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.files.tensor_file import row_major
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Shape
-from tilejit.programs.tuning import Casting
 from tilejit.tiled.tiled_array import TiledArray
 
 Drop = Callable[[], None]
 
 
 def packed(
-    source: Array | TiledArray, spec: Spec, casting: Casting, threads: int | None, drop: Drop
+    source: Array | TiledArray, spec: Spec, cast: Cast | None, threads: int | None, drop: Drop
 ) -> Array | Pieces:
     """The packed buffer of an array in a layout; `drop` is called after a piece has been read."""
 
     def read(box: Box) -> Array:
         values = np.asarray(source[box])
-        return values if values.dtype == spec.dtype else _converted(values, spec, casting, threads)
+        if cast is not None:
+            return cast(values, threads)
+        return values if values.dtype == spec.dtype else _in_layout(values, spec, threads)
 
     if isinstance(source, TiledArray):
         steps = far_apart(source.layout)
@@ -37,7 +39,7 @@ def packed(
     if pieces is not None:
         return pieces
     array = source.unpack() if isinstance(source, TiledArray) else source
-    return pack(array, spec, casting=casting, threads=threads).buffer
+    return pack(array if cast is None else cast(array, threads), spec, threads=threads).buffer
 
 
 def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> Array | Pieces:
@@ -46,25 +48,28 @@ def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> A
     return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
 
 
-def unpacked(source: TiledArray, target: Shape, threads: int | None, drop: Drop) -> Array | Pieces:
+def unpacked(
+    source: TiledArray, target: Shape, cast: Cast | None, threads: int | None, drop: Drop
+) -> Array | Pieces:
     """The elements of a tiled array as the buffer of `target`, which is row-major."""
     dtype = target.dtype
 
+    def stored(values: Array) -> Array:
+        """The elements after the cast; integers narrower than a byte become bytes."""
+        return (values if cast is None else cast(values, threads)).astype(dtype, copy=False)
+
     def read(box: Box) -> Array:
-        return np.asarray(source[box]).astype(dtype, copy=False)
+        return stored(np.asarray(source[box]))
 
     pieces = in_pieces(target, read, far_apart(source.layout), threads, drop)
     if pieces is not None:
         return pieces
-    array = unpack(source, threads=threads)
-    if target.packed:
-        return pack(array, target, threads=threads).buffer
-    return array.astype(dtype, copy=False)
+    array = stored(unpack(source, threads=threads))
+    return pack(array, target, threads=threads).buffer if target.packed else array
 
 
-def _converted(values: Array, spec: Spec, casting: Casting, threads: int | None) -> Array:
-    """A box of elements, converted like `pack` does."""
-    dims = values.shape
-    flat = row_major(spec.primitive_type, (prod(dims),))
-    buffer = pack(values.reshape(-1), flat, casting=casting, threads=threads).buffer
-    return buffer.view(spec.dtype).reshape(dims)
+def _in_layout(values: Array, spec: Spec, threads: int | None) -> Array:
+    """A box of elements in the layout's dtype: in native byte order, and narrow integers checked."""
+    flat = row_major(spec.primitive_type, (prod(values.shape),))
+    buffer = pack(values.reshape(-1), flat, threads=threads).buffer
+    return buffer.view(spec.dtype).reshape(values.shape)

@@ -18,14 +18,28 @@ from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.npy_header import header, read_mapped
 from tilejit.files.recorded import LAYOUTS_NAME, recorded_layout
+from tilejit.files.resume import identity_of
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
+from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
+from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray
+
+MAGIC = b"\x93NUMPY"
+"""The first bytes of a .npy file."""
+_HEADS = {
+    MAGIC: "a .npy file",
+    b"PK\x03\x04": "a zip archive, which torch.save and np.savez write",
+    b"GGUF": "a .gguf file",
+    b"\x89HDF": "an HDF5 file",
+    b"\x1f\x8b": "a gzip file",
+}
+"""The first bytes of files that are not raw bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +186,48 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
         except LayoutError as error:
             raise file.named(entry, error) from error
     return file
+
+
+def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: int = 0) -> NpyFile:
+    """Open the packed buffer of an array that has no header; its bytes are mapped, not read.
+
+    Args:
+        path: the path of the file.
+        shape: the full shape of the array, including its layout.
+        name: the name of the array; "" takes the file's name.
+        offset: the bytes before the buffer.
+
+    Returns:
+        The open file, as if it were a .npy file of the buffer.
+
+    Raises:
+        LayoutError: the shape cannot be read, or the file does not have its size.
+        OSError: the file cannot be opened.
+    """
+    spec = as_layout(shape)
+    size = check_packable(spec)
+    if offset < 0:
+        raise LayoutError(f"offset: expected a number of bytes from 0 on, got {offset}")
+    with open_ordinary(path) as file:
+        there = os.fstat(file.fileno()).st_size - offset
+        if there != size:
+            raise LayoutError(_wrong_size(path, spec, size, there, offset) + looks_like(file.read(8)))
+        data = np.memmap(file, np.uint8, "r", offset, (size,)) if size else np.empty(0, np.uint8)
+        entry = Entry(name or Path(path).stem, data.dtype, data.shape, 0, size)
+        return NpyFile(str(path), (entry,), data, identity_of(file, 0), spec)
+
+
+def looks_like(head: bytes) -> str:
+    """A line for messages about raw bytes that begin like a file of another type; "" if they don't."""
+    kind = next((kind for magic, kind in _HEADS.items() if head.startswith(magic)), None)
+    return "" if kind is None else f"\n  it begins like {kind}"
+
+
+def _wrong_size(path: str | os.PathLike[str], spec: Spec, size: int, there: int, offset: int) -> str:
+    """The message for raw bytes of another size than the shape's."""
+    after = f" after byte {offset}" if offset else ""
+    got = f"the file ends before byte {offset}" if there < 0 else f"got {there}{after}"
+    fix = "pass the shape that these bytes have"
+    if there > size and not offset:
+        fix += f"; skip a header of {there - size} bytes with --offset {there - size}"
+    return f"{str(path)!r}: expected {size} bytes for {shape_name(spec)}, {got}\n  {fix}"

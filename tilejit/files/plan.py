@@ -5,25 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
-from codegen import LayoutError, dataclass
+from codegen import LayoutError, TilejitError, dataclass
+from tilejit.files.casts import Cast, Losses
 from tilejit.files.recorded import updating_record
 from tilejit.files.resume import Origin, origin_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import refuse_to_clobber
 from tilejit.layout.cute_shape import Spec
+from tilejit.layout.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """One tensor that is packed, unpacked or converted to another layout; `spec` is the packed shape."""
+    """One tensor that is packed, unpacked or converted to another layout.
+
+    `spec` is the packed shape, and `cast` the conversion of its elements, None if they keep their dtype.
+    """
 
     name: str
     spec: Spec
     source_bytes: int
+    cast: Cast | None = None
+
+    @property
+    def unpacked(self) -> Shape:
+        """The shape without a layout, with the dtype after the cast."""
+        bare = self.spec.without_layout()
+        return bare if self.cast is None else replace(bare, primitive_type=self.cast.want)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,12 @@ class Plan:
         return next(iter(self.layouts.values()), None)
 
     @property
+    def losses(self) -> dict[str, Losses]:
+        """What the last `write` lost in casts, by tensor name; only tensors that lost something."""
+        casts = ((c.name, c.cast.losses) for c in self.converted if c.cast is not None)
+        return {name: losses for name, losses in casts if losses.total}
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all tensors to write."""
         return sum(output.nbytes for output in self.outputs)
@@ -86,6 +104,7 @@ class Plan:
         say: Say | None = None,
         recorded: bool = True,
         clobber: bool = True,
+        raw: bool | None = None,
     ) -> None:
         """Create and write the tensors one by one; the target changes only after all are done.
 
@@ -96,22 +115,30 @@ class Plan:
             say: called with a message when a run continues or starts over.
             recorded: whether to update the layouts recorded beside the target.
             clobber: whether to replace an existing file; must be True with `resume`.
+            raw: whether to write only the bytes of an array, without a header. None means for a target with
+                another extension than .npy, if the source holds one array.
 
         Raises:
             LayoutError: a value does not fit the packed dtype; the message names its tensor.
             TilejitError: another run is writing the target, or it is not a regular file, or it exists and
-                `clobber` is False.
+                `clobber` is False; or the source holds named tensors and `raw` is True.
+            FloatingPointError: a cast overflows, and `np.errstate` asks for an error.
             OSError: the file cannot be written.
         """
+        if raw is None and isinstance(target, str | os.PathLike):
+            raw = self.source.one_array and Path(target).suffix.lower() != ".npy"
+        if raw and not self.source.one_array:
+            raise TilejitError("raw bytes hold one array, but this file has named tensors\n  omit raw=True")
         if not clobber and isinstance(target, str | os.PathLike):
             refuse_to_clobber(target)  # before the record of the file's layout changes
         header, outputs = self.source.header_of(self.outputs, self.layouts)
+        header = b"" if raw else header
         origin = self._origin(header) if resume else None
         name = Path(target).name if isinstance(target, str | os.PathLike) else ""
         told = None if say is None else lambda text: say(f"{name}: {text}")
         keep: AbstractContextManager[None] = nullcontext()
         if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
-            keep = updating_record(target, self.layout)
+            keep = updating_record(target, None if raw else self.layout)
         with keep:
             write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
 
@@ -121,7 +148,9 @@ class Plan:
         return self._origin(header)
 
     def _origin(self, header: bytes) -> Origin:
-        return origin_of(self.source.identity, header, ((c.name, c.spec.to_json()) for c in self.converted))
+        casts = ((c.cast.have, c.cast.want) if c.cast else None for c in self.converted)
+        facts = ((c.name, c.spec.to_json(), cast) for c, cast in zip(self.converted, casts, strict=True))
+        return origin_of(self.source.identity, header, facts)
 
 
 def check_fits(plans: Iterable[Plan], *, strictly: bool) -> None:

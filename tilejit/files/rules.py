@@ -45,12 +45,15 @@ _TYPES: dict[str, tuple[type, str]] = {
 class Conversion:
     """The layout and the dtype for a tensor; the dtype None keeps the tensor's own.
 
-    `origin` is the file and the line of the rule's layout, for errors; "" without a file.
+    `is_general` says that the dtype is that of all tensors, not of a rule; it does not turn integers into
+    floating-point numbers. `origin` is the file and the line of the rule's layout, for errors; "" without a
+    file.
     """
 
     layout: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
     dtype: str | None = None
+    is_general: bool = field(default=False, compare=False)
     origin: str = field(default="", compare=False)
 
 
@@ -96,7 +99,7 @@ class Rules:
             return self.default
         if rule.conversion is None or rule.conversion.dtype is not None:
             return rule.conversion
-        return replace(rule.conversion, dtype=self.dtype)
+        return replace(rule.conversion, dtype=self.dtype, is_general=True)
 
     def idle(self, names: Iterable[str]) -> tuple[Rule, ...]:
         """The rules that are not the first to match any of these names."""
@@ -114,7 +117,7 @@ def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> R
         TypeError: both rules and parameters are given.
     """
     if not isinstance(layout, Rules):
-        return Rules((), Conversion(layout, parameters, dtype), dtype)
+        return Rules((), Conversion(layout, parameters, dtype, is_general=True), dtype)
     if parameters:
         raise TypeError(
             f"unexpected keyword {next(iter(parameters))[:40]!r}: rules contain their own parameters\n"
@@ -199,7 +202,8 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
         source.refuse(
             at, "parameters", str(error).splitlines()[0], "write only parameters that the layout takes"
         )
-    conversion = Conversion(spelled_out(given["layout"]), parameters, dtype, source.place(line))
+    place = source.place(line)
+    conversion = Conversion(spelled_out(given["layout"]), parameters, dtype, origin=place)
     return Rule(pattern, conversion, start)
 
 

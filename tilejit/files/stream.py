@@ -86,10 +86,11 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Pieces whose errors name the tensor."""
+    """Pieces whose errors name the tensor; `finish` is called after the last one."""
 
     pieces: Pieces
     named: Callable[[Exception], LayoutError]
+    finish: Callable[[], None] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -106,6 +107,8 @@ class Named:
             yield from self.pieces.after(done)
         except (LayoutError, TypeError) as error:
             raise self.named(error) from error
+        if self.finish is not None:
+            self.finish()
 
 
 def drop_pages(array: Array) -> None:
