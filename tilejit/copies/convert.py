@@ -82,7 +82,8 @@ def pack(
         padding: the value of padding elements. None takes the layout's own, or 0; "keep" keeps the padding of
             `out`.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the layout's dtype differs from the
-            array's. The conversion is part of the copy.
+            array's. The conversion is part of the copy, and warns as NumPy's does. "same_kind" knows the
+            kinds of ml_dtypes' types: unlike NumPy, it does not convert f32 to s4.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
@@ -96,6 +97,8 @@ def pack(
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `pack` nor the layout accepts a keyword.
+        FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has its
+            previous elements.
     """
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
@@ -162,7 +165,8 @@ def unpack(
         dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
             or else the layout's. If the layout of a plain buffer has no dtype, the buffer has this one.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the dtype of the result differs from the
-            layout's. The conversion is part of the copy.
+            layout's. The conversion is part of the copy, and warns as NumPy's does. "same_kind" is as in
+            `pack`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
@@ -176,6 +180,8 @@ def unpack(
         LayoutError: the shape, the buffer, `out` or a keyword is wrong; nothing has been written.
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
+        FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has its
+            previous elements.
     """
     return _as_tiled(t, layout, dtype, parameters).unpack(
         out=out,

@@ -229,5 +229,5 @@ def _wrong_size(path: str | os.PathLike[str], spec: Spec, size: int, there: int,
     got = f"the file ends before byte {offset}" if there < 0 else f"got {there}{after}"
     fix = "pass the shape that these bytes have"
     if there > size and not offset:
-        fix += f"; skip a header of {there - size} bytes with --offset {there - size}"
+        fix += f", or --offset {there - size} if they follow a header of that size"
     return f"{str(path)!r}: expected {size} bytes for {shape_name(spec)}, {got}\n  {fix}"
