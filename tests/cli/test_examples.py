@@ -48,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("examples")
     x = np.arange(100 * 300, dtype=np.float32).reshape(100, 300)
     np.save(path / "x.npy", x)
+    (path / "dump.bin").write_bytes(bytes(8 * 128 * 2))
     tensors = {"w": x, "norm": x[:, :1].copy()}
     save_file(tensors, path / "model.safetensors")
     (path / "model").mkdir()

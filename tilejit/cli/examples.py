@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "tilejit unpack": (
         ("an array, with the shape that pack printed", f"tilejit unpack y.npy x2.npy --shape {SHAPE}"),
+        ("a dump of raw bytes", 'tilejit unpack dump.bin x4.npy --shape "bf16[3,5]{1,0:T(8,128)(2,1)}"'),
         ("the tensors of a model", "tilejit unpack packed.safetensors model2.safetensors"),
         (
             "in a pipe",

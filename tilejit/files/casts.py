@@ -17,6 +17,9 @@ from tilejit.files.tensor_file import row_major
 from tilejit.layout.dtypes import PrimitiveType, lookup
 from tilejit.programs.tuning import Casting, casting_error, may_cast
 
+COUNTED = 1 << 16
+"""Elements whose losses are counted at a time, so that temporary arrays stay in cache."""
+
 
 @dataclass(slots=True)
 class Losses:
@@ -86,7 +89,8 @@ class Cast:
         flat = row_major(self.want, (prod(values.shape),))
         with self._reports:
             made = pack(native, flat, casting=self.casting, threads=threads).buffer
-        self.losses += lost(native, made, lookup(self.want))
+        for part in (slice(k, k + COUNTED) for k in range(0, native.size, COUNTED)):
+            self.losses += lost(native[part], made[part], lookup(self.want))
         return made.reshape(values.shape)
 
     def finish(self) -> None:
