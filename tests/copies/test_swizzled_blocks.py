@@ -18,6 +18,7 @@ from tests.tools.extent import examples
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import random_elements
 from tilejit.layout.cute_shape import CuteShape
+from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import linear_index
 from tilejit.programs.compiled import array_element, buffer_element
 from tilejit.programs.pack_programs import pack_program, unpack_program
@@ -68,7 +69,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def spec_of(case: Text) -> CuteShape:
     dtype, text, dims = case
-    spec = tj.as_layout(text, dims=dims, dtype=dtype)
+    spec = tj.as_layout(text, dims=dims, dtype=lookup(dtype))
     assert isinstance(spec, CuteShape)
     return spec
 

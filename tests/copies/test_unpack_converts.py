@@ -10,6 +10,7 @@ import pytest
 
 import tilejit as tj
 from tests.tools.guard import Guarded
+from tilejit.layout.dtypes import lookup
 
 LAYOUTS = ("{1,0:T(8,128)}", "{0,1:T(2,2)}", "(5,7):(1,5)", "Sw<1,1,2> o 0 o (8,8):(8,1)")
 PAIRS = [
@@ -20,7 +21,7 @@ PAIRS = [
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    found = tj.make_shape(name, (1,)).dtype
+    found = tj.make_shape(lookup(name), (1,)).dtype
     assert found is not None
     return found
 
@@ -33,7 +34,7 @@ def test_conversions_agree_with_astype(layout: str, have: str, want: str) -> Non
     t = tj.pack(x, layout)
     real = x.real if x.dtype.kind == "c" and want[0] != "c" else x
     expected = real.astype(dtype_of(want))
-    got = tj.unpack(t, dtype=want, casting="unsafe")
+    got = tj.unpack(t, dtype=expected.dtype, casting="unsafe")
     assert got.dtype == expected.dtype
     assert got.tobytes() == expected.tobytes()
     out = np.zeros((7, 5), expected.dtype).T

@@ -13,6 +13,7 @@ import pytest
 
 import tilejit as tj
 from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_definition
+from tilejit.layout.dtypes import lookup
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000
@@ -31,7 +32,7 @@ def shrunk(dims: list[int]) -> tuple[int, ...]:
 
 def shape_of(name: str, dims: tuple[int, ...], tile: list[int]) -> tj.Shape:
     """Row-major, with XLA's transpose tiling, which applies to the minor-most dimensions."""
-    return tj.make_shape(name, dims, tiles=(tuple(tile),) if tile else ())
+    return tj.make_shape(lookup(name), dims, tiles=(tuple(tile),) if tile else ())
 
 
 def numbered(dims: tuple[int, ...], width: int) -> np.ndarray[Any, Any]:

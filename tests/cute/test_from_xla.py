@@ -165,7 +165,7 @@ def test_numbers_that_are_merged_again() -> None:
         dims = tuple(int(n) for n in random.choice([2, 3, 4, 6, 8], random.integers(1, 4)))
         tiles = [(*random.choice([MERGE, MERGE, 2, 3, 5], random.integers(1, 3)), t) for t in (3, 2, 5)]
         shape = tj.make_shape(
-            "u8", dims, None, [tuple(map(int, tile)) for tile in tiles[: random.integers(2, 4)]]
+            "uint8", dims, None, [tuple(map(int, tile)) for tile in tiles[: random.integers(2, 4)]]
         )
         slots = np.asarray(tj.linear_index(shape, tuple(np.indices(dims, sparse=True))))
         digits = by_shape._digit_chains(shape)
@@ -181,9 +181,9 @@ def test_numbers_that_are_merged_again() -> None:
 
 def test_huge_shapes_are_not_listed() -> None:
     """2^50 elements, and a witness far into 2^32."""
-    shape = tj.make_shape("u8", (1 << 25, 1 << 25), (1, 0), [(8, 128), (4, 1)])
+    shape = tj.make_shape("uint8", (1 << 25, 1 << 25), (1, 0), [(8, 128), (4, 1)])
     assert str(cute.from_xla(shape)) == "((4,2,4194304),(128,262144)):((1,512,268435456),(4,1024))"
-    shape = tj.make_shape("u8", (1 << 30, 4), (1, 0), [(3 << 20, 4), (1 << 21, 1)])
+    shape = tj.make_shape("uint8", (1 << 30, 4), (1, 0), [(3 << 20, 4), (1 << 21, 1)])
     found = by_shape.xla_chains(shape)
     assert isinstance(found, Witness)
     assert found.index == (3 << 20, 0)
@@ -209,7 +209,7 @@ def test_merges_of_many_elements(
     tiles: list[tuple[int, ...]], dims: tuple[int, ...], layout: str | None
 ) -> None:
     """A `*` whose tile cuts through rows of a shape too large to list: one index refutes it."""
-    shape = tj.make_shape("u8", dims, None, tiles)
+    shape = tj.make_shape("uint8", dims, None, tiles)
     found = by_shape.xla_chains(shape)
     assert isinstance(found, Witness) == (layout is None)
     if isinstance(found, Witness):

@@ -325,11 +325,11 @@ def test_many_modes() -> None:
     assert cute.to_xla(layout).physical_size == 8
     order = tuple(int(k) for k in np.random.default_rng(3).permutation(56))
     layout = cute.Layout((2,) * 56, tuple(2**k for k in order))
-    assert cute.to_xla(layout, dtype="u1").tiles == ()
+    assert cute.to_xla(layout, dtype="uint1").tiles == ()
     chain = cute.Layout(
         ((2,) * 28, (2,) * 28), (tuple(2**k for k in order[:28]), tuple(2**k for k in order[28:]))
     )
-    shape = cute.to_xla(chain, dtype="u1")
+    shape = cute.to_xla(chain, dtype="uint1")
     bits = np.random.default_rng(4).integers(0, 1 << 28, (2, 50))
     assert np.array_equal(tj.linear_index(shape, tuple(bits)), chain(*bits))
     with pytest.raises(LayoutError, match="compose at most 64"):

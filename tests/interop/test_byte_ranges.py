@@ -17,7 +17,7 @@ from tilejit.layout.cute_shape import Spec
 SPECS = [
     as_layout("tpu", dims=(40, 300), dtype="f32"),
     as_layout("tpu", dims=(3, 40, 300), dtype="bf16"),
-    as_layout("{0,1:T(8,128)}", dims=(40, 300), dtype="u8"),
+    as_layout("{0,1:T(8,128)}", dims=(40, 300), dtype="uint8"),
     as_layout("{1,0:T(64,128)(8,1)E(4)}", dims=(70, 200), dtype="s4"),
     as_layout("{2,1,0:T(*,*,4)}", dims=(6, 5, 4), dtype="f32"),
     as_layout("Sw<2,2,2> o 0 o (8,8):(8,1)", dims=(8, 8), dtype="f32"),
@@ -76,6 +76,6 @@ def test_everything_is_read_if_parts_cost_as_much() -> None:
 
 
 def test_large_selections_need_no_table_of_pairs() -> None:
-    spec = as_layout("{1,0:T(8,128)}", dims=(1 << 20, 1 << 20), dtype="u8")
+    spec = as_layout("{1,0:T(8,128)}", dims=(1 << 20, 1 << 20), dtype="uint8")
     every = np.arange(0, 1 << 20, 2)
     assert box_ranges(spec, (every, every), 0) is None

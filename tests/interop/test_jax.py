@@ -19,6 +19,7 @@ from jax.experimental.layout import Format, Layout  # noqa: E402
 
 from tilejit.arrays.memory import empty  # noqa: E402
 from tilejit.interop import jax as ours  # noqa: E402
+from tilejit.layout.dtypes import lookup  # noqa: E402
 
 FLOATS = ("bf16", "f16", "f32", "f8e4m3fn", "f8e5m2", "f8e4m3", "f8e3m4", "f8e4m3fnuz", "f8e8m0fnu")
 DTYPES = (*FLOATS, "f8e5m2fnuz", "f8e4m3b11fnuz", "s8", "u16", "s32", "u32", "pred", "c64")
@@ -26,7 +27,7 @@ DTYPES = (*FLOATS, "f8e5m2fnuz", "f8e4m3b11fnuz", "s8", "u16", "s32", "u32", "pr
 
 def numbers(dims: tuple[int, ...], name: str) -> Any:
     """An array with a dtype given by its XLA name; its bytes differ."""
-    dtype = tj.as_layout("{}", dims=(), dtype=name).dtype
+    dtype = tj.as_layout("{}", dims=(), dtype=lookup(name)).dtype
     values = np.arange(np.prod(dims)).reshape(dims)
     return values % 2 == 0 if name == "pred" else (values % 7).astype(dtype)
 
@@ -40,7 +41,7 @@ def memory_of(array: Any, size: int) -> bytes:
 @pytest.mark.parametrize("name", ["f32", "bf16", "f8e5m2"])
 def test_orders_of_dimensions_are_xlas_bytes(name: str, order: tuple[int, ...]) -> None:
     x = numbers((3, 4, 5), name)
-    shape = tj.make_shape(name, (3, 4, 5), order)
+    shape = tj.make_shape(lookup(name), (3, 4, 5), order)
     y = jax.device_put(jax.numpy.asarray(x), ours.to_jax_format(shape))
     assert ours.layout_of(y) == shape
     assert memory_of(y, shape.size_in_bytes) == tj.pack(x, shape).buffer.tobytes()
@@ -49,7 +50,7 @@ def test_orders_of_dimensions_are_xlas_bytes(name: str, order: tuple[int, ...]) 
 
 @pytest.mark.parametrize("name", ["s4", "u4", "s2", "u2", "f4e2m1fn"])
 def test_narrow_elements_are_packed_as_xla_packs_them(name: str) -> None:
-    x = (np.arange(15) % 2).reshape(3, 5).astype(tj.as_layout("{}", dims=(), dtype=name).dtype)
+    x = (np.arange(15) % 2).reshape(3, 5).astype(tj.as_layout("{}", dims=(), dtype=lookup(name)).dtype)
     y = jax.numpy.asarray(x)
     shape = ours.layout_of(y)
     assert shape.packed

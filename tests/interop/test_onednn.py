@@ -15,6 +15,7 @@ import tilejit as tj
 from tests.interop import libdnnl
 from tests.interop.frameworks import framework
 from tilejit.interop import onednn
+from tilejit.layout.dtypes import lookup
 from tilejit.layout.text.tags import is_tag, parse_tag
 
 MOST = 60_000
@@ -30,7 +31,7 @@ def uneven(tag: str) -> tuple[int, ...]:
 
 
 def numbers(dims: tuple[int, ...], name: str) -> Any:
-    dtype = tj.as_layout("{}", dims=(), dtype=name).dtype
+    dtype = tj.as_layout("{}", dims=(), dtype=lookup(name)).dtype
     return (np.arange(np.prod(dims)) % 61).reshape(dims).astype(dtype)
 
 
@@ -61,7 +62,7 @@ def test_reorders_of_every_tag() -> None:
         if np.prod(dims) > MOST:
             continue
         x = numbers(dims, "u8") + 1
-        spec = onednn.layout_of(tag, "u8", dims)
+        spec = onednn.layout_of(tag, "uint8", dims)
         expected = np.zeros(spec.size_in_bytes, np.uint8)
         expected[tj.linear_index(spec, tuple(np.indices(dims)))] = x
         assert libdnnl.reordered(x, onednn.DATA_TYPES["u8"], tag).tobytes() == expected.tobytes(), tag
@@ -86,7 +87,7 @@ def test_packs_are_reorders(tag: str, alias: str, dims: tuple[int, ...], name: s
     t = onednn.to_onednn(x, alias)
     assert t.buffer.ctypes.data % 64 == 0
     assert t.buffer.tobytes() == libdnnl.reordered(x, onednn.DATA_TYPES[name], tag).tobytes()
-    assert onednn.from_onednn(t.buffer, alias, dims=dims, dtype=name).tobytes() == x.tobytes()
+    assert onednn.from_onednn(t.buffer, alias, dims=dims, dtype=lookup(name)).tobytes() == x.tobytes()
 
 
 def test_aliases_are_those_of_the_header() -> None:

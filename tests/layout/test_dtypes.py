@@ -4,8 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilejit as tj
 from codegen.support.errors import LayoutError
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type, unambiguous_name
 
 ARRAYS = [row for row in PRIMITIVE_TYPES.values() if row.numpy is not None]
 
@@ -21,7 +22,8 @@ def test_storage_matches_numpys(row) -> None:
 def test_dtypes_round_trip(row) -> None:
     assert primitive_type(row.numpy) is row
     assert primitive_type(row.numpy.type) is row
-    assert primitive_type(row.name) is row
+    assert primitive_type(unambiguous_name(row)) is row
+    assert lookup(row.name) is row
     assert lookup(row.name.upper()) is row
     assert primitive_type(row.numpy.newbyteorder(">")) is row
 
@@ -30,10 +32,56 @@ def test_names_of_numpy_and_xla() -> None:
     assert primitive_type("float32").name == "f32"
     assert primitive_type("bfloat16").name == "bf16"
     assert primitive_type(ml_dtypes.int4).name == "s4"
-    assert primitive_type("u1").bits == 1
-    assert primitive_type(np.dtype("u1")).name == "u8"
+    assert primitive_type("uint1").bits == 1
+    assert primitive_type(np.dtype("u1")).name == primitive_type("|u1").name == "u8"
     assert primitive_type(bool).name == "pred"
     assert primitive_type(np.longlong).name == "s64"
+
+
+def test_no_name_has_two_meanings() -> None:
+    """If a name is a type of XLA and also NumPy's code of another type that XLA has, it is refused."""
+    refused = []
+    for code in (f"{kind}{size}" for kind in "biufcSU" for size in range(1, 65)):
+        xlas = PRIMITIVE_TYPES.get(code.lower())
+        try:
+            numpys = primitive_type(np.dtype(code))
+        except (TypeError, LayoutError):  # not a dtype, or one that XLA lacks, such as long double
+            numpys = None
+        try:
+            assert primitive_type(code) is (xlas or numpys), code
+            assert xlas is None or numpys is None or xlas is numpys, code
+        except LayoutError as error:
+            if "is ambiguous" in str(error):
+                refused.append(code)
+    assert refused == ["u1", "u2", "u4", "u8", "U1", "U2", "U4", "U8"]
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u4", "u8", "U1", "U8"])
+def test_ambiguous_names_are_refused_with_both_spellings(name: str) -> None:
+    """In every argument named dtype; shapes, layouts and codes with a byte order keep one meaning."""
+    bits = int(name[1:])
+    fix = f"write 'uint{bits}' or 'uint{8 * bits}'"
+    t = tj.pack(np.zeros((4, 8), np.uint8), "{1,0}")
+    for call in (
+        lambda: primitive_type(name),
+        lambda: tj.as_layout("{1,0}", dtype=name, dims=(4, 8)),
+        lambda: tj.make_shape(name, (4, 8)),
+        lambda: tj.named_format("tpu", name, (4, 8)),
+        lambda: tj.unpack(t, dtype=name),
+        lambda: tj.unpack(bytes(32), "{1,0}", dtype=name, dims=(4, 8)),
+        lambda: tj.plan_pack("{1,0}", (4, 8), name),
+        lambda: tj.plan_unpack("u8[4,8]{1,0}", result_dtype=name),
+        lambda: tj.linear_index("{1,0}", (0, 0), dtype=name, dims=(4, 8)),
+        lambda: tj.show("{1,0}", dtype=name, dims=(4, 8)),
+        lambda: tj.explain("{1,0}", "{0,1}", dtype=name, dims=(4, 8)),
+        lambda: tj.cute.to_xla(tj.cute.parse("(4,8):(8,1)"), dtype=name),
+    ):
+        with pytest.raises(LayoutError, match=fix):
+            call()
+    assert lookup(name).bits == bits
+    assert primitive_type(f"uint{bits}").bits == bits
+    assert primitive_type(f"<u{bits}").bits == 8 * bits
+    assert tj.as_layout(f"{name}[4,8]{{1,0}}").element.bits == bits
 
 
 @pytest.mark.parametrize(
@@ -52,6 +100,7 @@ def test_dtypes_without_a_counterpart_are_refused(dtype) -> None:
         ("Bf16", "write bf16"),
         ("int4", "write s4"),
         ("f4", "write f32, which is NumPy's f4"),
+        ("I8", "write a type such as pred, s8"),
         ("<i8", "write s64, which is NumPy's <i8"),
         ("i3", "write a type such as pred, "),
         ("nope", "write a type such as pred, "),

@@ -16,7 +16,7 @@ import tilejit as tj
 from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import random_elements, same_elements, slots_of
 from tilejit.layout.as_layout import recipe_of
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
 
 PADDING = -1
 
@@ -126,7 +126,7 @@ def sizes(row: Row) -> tuple[tuple[int, ...], ...]:
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_format_is_its_recipe(row: Row) -> None:
     for dims in sizes(row):
-        shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
+        shape = tj.named_format(row.name, lookup(row.dtype), dims, **row.parameters)
         assert shape.dimensions == dims
         assert shape.primitive_type == row.dtype
         assert slots_of(shape).tolist() == row.slots(dims).tolist()
@@ -135,14 +135,16 @@ def test_a_format_is_its_recipe(row: Row) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.name.startswith("tpu")], ids=str)
 def test_the_tiles_are_the_same_at_any_size(row: Row) -> None:
-    layouts = {tj.named_format(row.name, row.dtype, dims, **row.parameters).layout for dims in sizes(row)}
+    layouts = {
+        tj.named_format(row.name, lookup(row.dtype), dims, **row.parameters).layout for dims in sizes(row)
+    }
     assert len(layouts) == 1
 
 
 @pytest.mark.parametrize("row", OPEN_ENDED, ids=str)
 def test_leading_dimensions_stay_in_front(row: Row) -> None:
     dims = (2, 3, *uneven(row))
-    shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
+    shape = tj.named_format(row.name, lookup(row.dtype), dims, **row.parameters)
     assert slots_of(shape).tolist() == row.slots(dims).tolist()
 
 
@@ -150,8 +152,8 @@ def test_leading_dimensions_stay_in_front(row: Row) -> None:
 def test_the_printed_recipe_is_the_format(row: Row) -> None:
     for dims in sizes(row):
         source: dict[str, Any] = {}
-        exec(recipe_of(row.name, row.dtype, dims, **row.parameters), source)
-        shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
+        exec(recipe_of(row.name, lookup(row.dtype), dims, **row.parameters), source)
+        shape = tj.named_format(row.name, lookup(row.dtype), dims, **row.parameters)
         x = (np.arange(math.prod(dims)) + 1).reshape(dims)
         slots = row.slots(dims)
         assert source["pack"](x).tolist() == (slots + 1).tolist()
@@ -160,8 +162,8 @@ def test_the_printed_recipe_is_the_format(row: Row) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "tpu" not in row.name], ids=str)
 def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
-    want = tj.named_format(row.name, row.dtype, row.dims, **row.parameters).layout
-    width = primitive_type(row.dtype).bits
+    want = tj.named_format(row.name, lookup(row.dtype), row.dims, **row.parameters).layout
+    width = lookup(row.dtype).bits
     for element in PRIMITIVE_TYPES.values():
         if element.bits == width:
             shape = tj.named_format(row.name, element, row.dims, **row.parameters)
@@ -243,7 +245,7 @@ def test_pack_takes_parameters() -> None:
     ("name", "dims", "dtype", "parameters", "says"),
     [
         ("tenstorrent", (5,), "f32", {}, r"2 or more dimensions, the last M, N; got an array \[5\]"),
-        ("crouton", (5, 5, 5), "u8", {}, "takes 4 dimensions, the last N, H, W, C"),
+        ("crouton", (5, 5, 5), "uint8", {}, "takes 4 dimensions, the last N, H, W, C"),
         ("NC1HWC0", (1, 2, 3, 4, 5), "f16", {}, "takes 4 dimensions"),
         ("nChw16c", (5, 5), "f32", {}, "takes 4 dimensions, n c h w"),
         ("vnni", (4, 4), "f32", {}, "no rule for f32"),
@@ -285,7 +287,7 @@ def test_parameters_are_integers(value: Any) -> None:
 def test_empty_arrays_have_empty_buffers() -> None:
     for row in ROWS:
         dims = (0, *row.dims[1:])
-        assert tj.named_format(row.name, row.dtype, dims, **row.parameters).physical_size == 0
+        assert tj.named_format(row.name, lookup(row.dtype), dims, **row.parameters).physical_size == 0
 
 
 def test_faces_shrink_with_the_tile_by_default() -> None:

@@ -85,7 +85,7 @@ def expected(
 @settings(max_examples=examples(33, full=300))
 def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
     pattern, dims, sizes, groups, order, every = case
-    shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
+    shape = tj.as_layout(pattern, dims=dims, dtype="uint8", **sizes)
     slots = expected(dims, groups, order, every)
     assert shape.physical_size == slots.size
     if sum(len(tile) for tile in shape.tiles) < 20:  # NumPy supports 64 dimensions
@@ -103,15 +103,15 @@ def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
 def test_equivalent_patterns_have_the_same_layout(case: Any) -> None:
     """White space, parentheses on the right, sizes in the text, and names do not matter."""
     pattern, dims, sizes, _, order, _ = case
-    shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
+    shape = tj.as_layout(pattern, dims=dims, dtype="uint8", **sizes)
     left, right = pattern.split("->")
     text = "".join(f" , {name} = {size}" for name, size in sizes.items())
-    assert tj.as_layout(f"{left}->( {right} ){text}", dims=dims, dtype="u8") == shape
+    assert tj.as_layout(f"{left}->( {right} ){text}", dims=dims, dtype="uint8") == shape
     renamed = {axis: f"Z{k}_" for k, axis in enumerate(order)}
     for axis, name in renamed.items():
         pattern = pattern.replace(axis, name)
     more = {renamed[axis]: size for axis, size in sizes.items()}
-    assert tj.as_layout(pattern, dims=dims, dtype="u8", **more) == shape
+    assert tj.as_layout(pattern, dims=dims, dtype="uint8", **more) == shape
 
 
 def test_digits_beyond_the_search_are_still_spelled() -> None:
@@ -119,7 +119,7 @@ def test_digits_beyond_the_search_are_still_spelled() -> None:
     names = [f"{axis}{k}" for k in range(7) for axis in "mn"]
     left = f"({' '.join(n for n in names if n[0] == 'm')}) ({' '.join(n for n in names if n[0] == 'n')})"
     shape = tj.as_layout(
-        f"{left} -> {' '.join(reversed(names))}", dims=(128, 100), dtype="u8", **dict.fromkeys(names, 2)
+        f"{left} -> {' '.join(reversed(names))}", dims=(128, 100), dtype="uint8", **dict.fromkeys(names, 2)
     )
     bits = np.arange(128)[:, None] >> np.arange(7) & 1
     spread = (bits << 2 * (6 - np.arange(7))).sum(1)
@@ -133,7 +133,7 @@ def test_too_many_digits_are_refused() -> None:
     right = " ".join(f"{c}{k}" for c in "cba" for k in reversed(range(30)))
     sizes = {f"{c}{k}": 1 + (k < 10) for c in "bc" for k in range(30)}
     with pytest.raises(LayoutError, match="axes"):
-        tj.as_layout(f"{left} -> {right}", dims=(5,) * 30, dtype="u8", **dict.fromkeys(sizes, 2))
+        tj.as_layout(f"{left} -> {right}", dims=(5,) * 30, dtype="uint8", **dict.fromkeys(sizes, 2))
 
 
 def test_packing_by_a_pattern() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
 from tilejit.copies.convert import pack
-from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.padding import checked_padding_value, padding_bytes, padding_value_of
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
@@ -67,7 +67,7 @@ def shapes(draw: st.DrawFn) -> Shape:
     )
     padded = [n + draw(st.integers(0, 2)) for n in dims] if draw(st.booleans()) else None
     return make_shape(
-        draw(st.sampled_from(["s32", "f32", "u8"])),
+        draw(st.sampled_from(["s32", "f32", "uint8"])),
         dims,
         draw(st.permutations(range(rank))),
         draw(st.lists(tile, max_size=3)),
@@ -256,7 +256,7 @@ def test_recipe_packs_bits() -> None:
         ("pred", 0, 1, None),
         ("pred", 4, 1, True),
         ("s4", 0, 4, -3),
-        ("u2", 5, 2, 3),
+        ("uint2", 5, 2, 3),
         ("f4e2m1fn", 0, 4, -6.0),
         ("f4e2m1fn", 2, 4, None),
     ],
@@ -296,7 +296,7 @@ def test_recipe_fills_with_the_value(value: float) -> None:
     ],
 )
 def test_padding_value_takes_the_elements_kind(dtype: str, value: Any, kept: Any) -> None:
-    shape = make_shape(dtype, (2,), padding_value=value)
+    shape = make_shape(lookup(dtype), (2,), padding_value=value)
     assert repr(shape.padding_value) == repr(kept)
     assert Shape.from_json(json.loads(json.dumps(shape.to_json(), allow_nan=False))) == shape
 
@@ -323,7 +323,7 @@ def test_padding_value_takes_the_elements_kind(dtype: str, value: Any, kept: Any
 )
 def test_padding_value_that_does_not_fit(dtype: str, value: Any) -> None:
     with pytest.raises(LayoutError, match="padding_value"):
-        make_shape(dtype, (2,), padding_value=value)
+        make_shape(lookup(dtype), (2,), padding_value=value)
 
 
 FLOATS = [row.name for row in PRIMITIVE_TYPES.values() if row.kind == "float"]
@@ -369,12 +369,12 @@ def test_padding_by_xlas_names(dtype: str, zero: Any, one: Any, lowest: Any, hig
     for name, value in wanted.items():
         if value is None:
             with pytest.raises(LayoutError, match=f"padding_value .*{dtype}.*\n  "):
-                make_shape(dtype, (2,), padding_value=name)  # type: ignore[arg-type]
+                make_shape(lookup(dtype), (2,), padding_value=name)  # type: ignore[arg-type]
             continue
-        shape = make_shape(dtype, (2,), padding_value=name)  # type: ignore[arg-type]
+        shape = make_shape(lookup(dtype), (2,), padding_value=name)  # type: ignore[arg-type]
         assert repr(shape.padding_value) == repr(value)
-        assert shape == make_shape(dtype, (2,), padding_value=value)
-    assert make_shape(dtype, (2,), padding_value="UNKNOWN_PAD") == make_shape(dtype, (2,))
+        assert shape == make_shape(lookup(dtype), (2,), padding_value=value)
+    assert make_shape(lookup(dtype), (2,), padding_value="UNKNOWN_PAD") == make_shape(lookup(dtype), (2,))
 
 
 @pytest.mark.parametrize("name", [row.name for row in PRIMITIVE_TYPES.values() if row.is_array_element])

@@ -168,4 +168,4 @@ def test_tpu_rule_zero_elements_and_e() -> None:
     rule = CASES["tpu_default_layout_rule_observed"]
     assert rule["zero_elements"] == "no tiles, descending order"
     assert str(named_format("tpu", "bf16", (3, 0, 5))) == "bf16[3,0,5]{2,1,0}"
-    assert str(named_format("tpu", "u4", (64, 256))).endswith("E(4)}")
+    assert str(named_format("tpu", "uint4", (64, 256))).endswith("E(4)}")

@@ -174,7 +174,7 @@ def test_2_by_3_with_dimension_0_minor() -> None:
 @pytest.mark.parametrize("d", [(2, 3), (A, B, C), (A, B, C, D)], ids=str)
 def test_ascending_order_is_column_major(d: tuple[int, ...]) -> None:
     """0 to N - 1, also called "dim 0 is minor"."""
-    shape = tj.make_shape("u8", d, range(len(d)))
+    shape = tj.make_shape("uint8", d, range(len(d)))
     assert tj.is_monotonic_with_dim0_minor(shape)
     assert tj.is_dim_minor(shape, 0)
     x = np.arange(np.prod(d), dtype=np.uint8).reshape(d)
@@ -189,7 +189,7 @@ def test_2_by_3_with_dimension_1_minor() -> None:
 @pytest.mark.parametrize("d", [(2, 3), (A, B, C), (A, B, C, D)], ids=str)
 def test_descending_order_is_row_major(d: tuple[int, ...]) -> None:
     """N - 1 to 0, also called "dim 0 is major"."""
-    shape = tj.make_shape("u8", d, reversed(range(len(d))))
+    shape = tj.make_shape("uint8", d, reversed(range(len(d))))
     assert tj.is_monotonic_with_dim0_major(shape)
     assert tj.is_dim_major(shape, 0)
     x = np.arange(np.prod(d), dtype=np.uint8).reshape(d)
@@ -208,16 +208,16 @@ def test_new_shapes_are_row_major() -> None:
 
 def test_padding_is_optional() -> None:
     """Neither field is set by default, and each may be set alone."""
-    plain = tj.make_shape("u8", (2, 3))
+    plain = tj.make_shape("uint8", (2, 3))
     assert plain.physical_size == 6
-    assert tj.make_shape("u8", (2, 3), padded_dimensions=(3, 5)).padding_value is None
-    assert tj.make_shape("u8", (2, 3), padding_value=7).physical_size == 6
+    assert tj.make_shape("uint8", (2, 3), padded_dimensions=(3, 5)).padding_value is None
+    assert tj.make_shape("uint8", (2, 3), padding_value=7).physical_size == 6
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
 def test_padded_dimensions_are_widths(order: tuple[int, ...]) -> None:
     """One per dimension, by its number, whatever the order in memory."""
-    shape = tj.make_shape("u8", (2, 3), order, padded_dimensions=(3, 5))
+    shape = tj.make_shape("uint8", (2, 3), order, padded_dimensions=(3, 5))
     assert shape.physical_size == 15
     assert tj.dimension_stride(shape, order[1]) == (3, 5)[order[0]]
 
@@ -226,20 +226,20 @@ def test_padded_dimensions_are_widths(order: tuple[int, ...]) -> None:
 def test_there_are_as_many_widths_as_dimensions(wrong: tuple[int, ...]) -> None:
     """The rank of the shape."""
     with pytest.raises(tj.LayoutError, match="padded_dimensions"):
-        tj.make_shape("u8", (2, 3), padded_dimensions=wrong)
+        tj.make_shape("uint8", (2, 3), padded_dimensions=wrong)
 
 
 def test_2_by_3_padded_to_3_by_5() -> None:
     """Column-major, filled with 0."""
     for zero in (0, "ZERO_PAD"):
-        shape = tj.make_shape("u8", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=zero)
+        shape = tj.make_shape("uint8", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=zero)
         assert in_memory(LETTERS, shape) == "a d 0 b e 0 c f 0 0 0 0 0 0 0"
         assert str(shape) == "u8[2,3]{0,1}, padded to [3,5], filled with 0"
 
 
 def test_it_is_stored_like_the_padded_array() -> None:
     """In the same order of dimensions."""
-    shape = tj.make_shape("u8", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0)
+    shape = tj.make_shape("uint8", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0)
     padded = np.pad(LETTERS, ((0, 1), (0, 2)))
     assert in_memory(LETTERS, shape) == in_memory(padded, "u8[3,5]{0,1}")
 

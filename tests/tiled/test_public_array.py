@@ -104,7 +104,8 @@ def test_dtype_names(name: Any) -> None:
             ("i1", "s8"),
             ("i8", "s64"),
             ("c8", "c64"),
-            ("u1", "u1"),
+            ("uint1", "u1"),
+            ("uint8", "u8"),
             ("f16", "f16"),
         ),
         *(("<u4", "u32"), ("|u1", "u8"), (">i8", "s64"), ("?", "pred"), ("=f4", "f32")),
@@ -136,4 +137,4 @@ def test_a_byte_order_in_a_name_applies_to_the_result() -> None:
 def test_conversions_that_numpy_lacks_are_refused() -> None:
     t = tj.pack(np.zeros((4, 4), np.int8), "s4[4,4]{1,0:T(2,2)E(4)}")
     with pytest.raises(tj.LayoutError, match="NumPy has no such conversion"):
-        t.unpack(dtype="u4", casting="unsafe")
+        t.unpack(dtype="uint4", casting="unsafe")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape
-from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.shape import Shape
 
@@ -118,7 +118,7 @@ def shape(
     bits = PRIMITIVE_TYPES[name].bits
     packed = name in PACKED and not chance(pick, 4)
     return make_shape(
-        name,
+        lookup(name),
         dims,
         order,
         tiles,

@@ -25,7 +25,7 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "CuTe": ("f32[3,5] (4,8):(8,1)", {}, "f32[3,5] (4,8):(8,1)"),
     "swizzle": (
         "Sw<1,0,1> o 0 o (2,4):(4,1)",
-        {"dtype": "u8", "dims": (2, 4)},
+        {"dtype": "uint8", "dims": (2, 4)},
         "u8[2,4] Sw<1,0,1> o 0 o (2,4):(4,1)",
     ),
 }

@@ -28,10 +28,10 @@ def layouts_or_row_major(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def dtypes(incomplete: str) -> Iterator[str]:
     """Names of the dtypes that arrays can have."""
-    from tilejit.layout.dtypes import PRIMITIVE_TYPES
+    from tilejit.layout.dtypes import PRIMITIVE_TYPES, unambiguous_name
 
-    known = PRIMITIVE_TYPES.items()
-    return (name for name, row in known if row.is_array_element and name.startswith(incomplete))
+    names = (unambiguous_name(row) for row in PRIMITIVE_TYPES.values() if row.is_array_element)
+    return (name for name in names if name.startswith(incomplete))
 
 
 def castings(incomplete: str) -> Iterator[str]:

@@ -111,7 +111,7 @@ def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, S
         """The shape of a layout alone; None for C, which takes the other side's array."""
         if text in ROW_MAJOR:
             return None
-        return read_layout(text, known.primitive_type, known.dimensions, parameters)
+        return read_layout(text, known.element, known.dimensions, parameters)
 
     first, second = (read(text) if shape is None else shape for shape, text in zip(full, texts, strict=True))
     return first, second

@@ -50,7 +50,7 @@ def formats(
         values: dict[str, Any] = dict(read_parameters(parameters))
         element, wanted = _array(name, dtype, dims)
         spec = as_layout(name, dtype=element, dims=wanted, **values)
-        recipe = recipe_of(name, spec.primitive_type, spec.dimensions, **values)
+        recipe = recipe_of(name, spec.element, spec.dimensions, **values)
     cute, why_not = _cute_text(spec)
     described = _described(name)
     if as_json:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tilejit.layout.cute_shape import Spec
+    from tilejit.layout.dtypes import ElementLike
     from tilejit.view.page import CuteLayout
 
 Layout = Annotated[
@@ -37,7 +38,7 @@ Layout = Annotated[
 ]
 
 
-def read_layout(text: str, dtype: str, dims: Iterable[int], parameters: Numbers) -> Spec:
+def read_layout(text: str, dtype: ElementLike, dims: Iterable[int], parameters: Numbers) -> Spec:
     """The shape of an array in a layout.
 
     Raises:
@@ -77,7 +78,7 @@ def read_subject(text: str, layout: str | None, words: list[str] | None, command
     if layout is None:
         return spec
     with arguments_checked():
-        return read_layout(layout, spec.primitive_type, spec.dimensions, parameters)
+        return read_layout(layout, spec.element, spec.dimensions, parameters)
 
 
 def _tensor_and_parameters(path: Path, words: list[str]) -> tuple[str | None, list[str]]:
@@ -121,4 +122,4 @@ def _subject(text: str, layout: str | None, parameters: Numbers, command: str) -
             raise
         kinds = "pass a .npy or .safetensors file, a directory of them, or a shape such as f32[3,5]{1,0}"
         raise LayoutError(f"{given[:200]!r} is a file of another kind\n  {kinds}") from error
-    return spec if layout is None else read_layout(layout, spec.primitive_type, spec.dimensions, parameters)
+    return spec if layout is None else read_layout(layout, spec.element, spec.dimensions, parameters)

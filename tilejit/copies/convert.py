@@ -268,7 +268,7 @@ def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> Ti
     if isinstance(t, TiledArray):
         if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")
-            spec = as_layout(layout, dtype=t.layout.primitive_type, dims=t.shape, **own)
+            spec = as_layout(layout, dtype=t.layout.element, dims=t.shape, **own)
             if spec != t.layout:
                 raise LayoutError(
                     f"the tiled array is {shape_name(t.layout)}, not {shape_name(spec)}\n  omit the layout"

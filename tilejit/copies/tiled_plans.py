@@ -171,7 +171,7 @@ def plan_relayout(
     src = as_layout(source, dtype=dtype, dims=dims)
     check_packable(src)
     own = of_the_layout(parameters, "plan_relayout", "the source")
-    dst = as_layout(target, dtype=src.primitive_type, dims=src.dimensions, **own)
+    dst = as_layout(target, dtype=src.element, dims=src.dimensions, **own)
     return relayout_plan_of(src, dst, padding, ..., threads, tuning)
 
 

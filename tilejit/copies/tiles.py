@@ -299,7 +299,7 @@ def _copy_tiles(
 def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
     """The same buffer as bytes in tiles of that many bytes, so that packed elements move as whole bytes."""
     count = t.nbytes // tile_bytes * tile_bytes
-    return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
+    return TiledArray(t.buffer[:count], make_shape("uint8", (count,), tiles=((tile_bytes,),)))
 
 
 def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Array]]:

@@ -66,8 +66,8 @@ def draft_unpack(
         with draft.errors_of(entry):
             tiled = file.tiled(entry)
             own, is_named = tiled.layout.primitive_type, names is not None or file.one_array
-            wanted = draft.dtype_of(entry, own, dtype, is_named=is_named) or own
-            cast = _cast(own, primitive_type(wanted).name, casting)
+            wanted = draft.dtype_of(entry, own, dtype, is_named=is_named)
+            cast = _cast(own, own if wanted is None else primitive_type(wanted).name, casting)
             dtype_in_file, target = file.unpacked_as(row_major(cast.want if cast else own, tiled.shape))
         make = partial(made.unpacked, tiled, target, cast, threads, _dropping(file))
         draft.unpack(entry, tiled.layout, dtype_in_file, target, make, cast)
@@ -219,7 +219,7 @@ def _fitting(conversion: Conversion, dtype: str, dims: tuple[int, ...]) -> Spec:
         TypeError: the layout does not take a parameter for any tensor.
     """
     try:
-        spec = as_layout(conversion.layout, dtype=dtype, dims=dims, **conversion.parameters)
+        spec = as_layout(conversion.layout, dtype=lookup(dtype), dims=dims, **conversion.parameters)
         writable_layout(spec)
     except LayoutError as error:
         raise MisfitError(str(error)) from error
@@ -231,7 +231,7 @@ def _becomes_float(own: str, dtype: str) -> bool:
 
     s64 to bf16, c64 to bf16, pred to c64 -> True    f32 to bf16, f32 to c64, f32 to s8 -> False
     """
-    before, after = primitive_type(own).kind, primitive_type(dtype).kind
+    before, after = lookup(own).kind, primitive_type(dtype).kind
     return after in ("float", "complex") and before not in ("float", after)
 
 

@@ -28,7 +28,7 @@ from tilejit.copies.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import from_numpy, primitive_type
+from tilejit.layout.dtypes import PrimitiveType, from_numpy, primitive_type, unambiguous_name
 from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.indexing import linear_index, shape_name
 from tilejit.tiled.buffers import writable_layout
@@ -81,7 +81,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             raise TypeError(f"dtype: expected a str, got {type(dtype).__name__}")
         object.__setattr__(self, "layout", layout)
         object.__setattr__(self, "parameters", _checked_parameters(parameters))
-        object.__setattr__(self, "dtype", None if dtype is None else primitive_type(dtype).name)
+        object.__setattr__(self, "dtype", None if dtype is None else unambiguous_name(primitive_type(dtype)))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> TileCodec:
@@ -311,21 +311,21 @@ def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> 
         raise LayoutError(
             f"the codec {CODEC_NAME!r} does not fit chunks {native}{list(dims)}: {error}"
         ) from error
-    if spec.primitive_type != element:
+    if spec.element != element:
         raise LayoutError(
             f"the layout of the codec {CODEC_NAME!r} is for {spec.primitive_type}, "
-            f"but the chunks are {element}\n"
+            f"but the chunks are {element.name}\n"
             "  omit dtype and dimensions, as in {1,0:T(8,128)}"
         )
     return spec
 
 
-def _element(dtype: str | None, native: np.dtype[Any]) -> str:
+def _element(dtype: str | None, native: np.dtype[Any]) -> PrimitiveType:
     """The type of the elements: zarr's own, or the codec's, which must have the same width."""
     if dtype is None:
         if native.kind == "V":
             raise LayoutError("they are raw bytes\n  name their dtype, e.g. bf16")
-        return from_numpy(native).name
+        return from_numpy(native)
     meant = primitive_type(dtype)
     held = meant.byte_dtype if native.kind in "iu" else None
     wide = meant.numpy.itemsize if meant.numpy is not None else 0
@@ -335,7 +335,7 @@ def _element(dtype: str | None, native: np.dtype[Any]) -> str:
             f"{native} cannot hold elements of {dtype}\n"
             "  omit dtype, or store the elements as integers or raw bytes of the same width"
         )
-    return meant.name
+    return meant
 
 
 def _checked_parameters(given: Any) -> Parameters:

@@ -109,7 +109,7 @@ _read_before: Cache[tuple[Any, ...], Spec] = Cache()
 
 def _key(layout: object, dtype: object, dims: object, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
     """The cache key: values of types in which equality means the same layout; None for other types."""
-    if type(layout) is not str or not (dtype is None or isinstance(dtype, str | np.dtype | type)):
+    if type(layout) is not str or not isinstance(dtype, str | np.dtype | type | PrimitiveType | None):
         return None
     sizes = dims if dims is None or type(dims) is tuple else None
     numbers = (*(sizes or ()), *parameters.values())

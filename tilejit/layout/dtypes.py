@@ -109,7 +109,9 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
 _NUMPYS_CODE = lazy_pattern(r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?")
-"""NumPy's codes of numeric types. u1 to u8 without a byte order are XLA's names."""
+"""NumPy's codes of numeric types. Without a byte order, u1 to u8 are also XLA's names."""
+_AMBIGUOUS = MappingProxyType({f"u{n}": (f"uint{n}", f"uint{8 * n}") for n in (1, 2, 4, 8)})
+"""Names that count bits in XLA's text and bytes in NumPy's codes, and the two types that they may mean."""
 
 
 @cache
@@ -145,8 +147,8 @@ def nearest_dtype(name: str) -> str:
         return f"write {lowered}"
     if lowered in _BY_NUMPY_NAME:
         return f"write {_BY_NUMPY_NAME[lowered].name}"
-    if found := _numpys_code(lowered):
-        return f"write {found.name}, which is NumPy's {lowered}"
+    if found := _numpys_code(name):
+        return f"write {found.name}, which is NumPy's {name}"
     if lowered in ("tuple", "buffer"):
         return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
     import difflib
@@ -164,15 +166,20 @@ def primitive_type(dtype: object) -> PrimitiveType:
     """Return the element type for a name or code, a np.dtype, a scalar type or a PrimitiveType.
 
     "s4", np.float32, np.dtype(">i2"), ml_dtypes.bfloat16 -> s4, f32, s16, bf16.  NumPy's codes count bytes:
-    "f4" -> f32, "i8" -> s64. XLA's names take precedence over codes: u1 is one bit, f16 two bytes.
+    "f4" -> f32, "i8" -> s64, "<u8" -> u64. XLA's f16 has two bytes, not the 16 of NumPy's long double.
+
+    Every argument named dtype is read by this function, except in routines with NumPy's names. The texts of
+    shapes and layouts contain XLA's names only, which `lookup` reads.
 
     Raises:
-        LayoutError: the type has no XLA counterpart (structured, object, string, date, long double).
+        LayoutError: the type has no XLA counterpart (structured, object, string, date, long double); or it is
+            "u1", "u2", "u4" or "u8", which count bits in XLA and bytes in NumPy.
         TypeError: it is not a type.
     """
     if isinstance(dtype, PrimitiveType):
         return dtype
     if isinstance(dtype, str):
+        _refuse_ambiguous(dtype)
         return _BY_NUMPY_NAME.get(dtype) or PRIMITIVE_TYPES.get(dtype) or _numpys_code(dtype) or lookup(dtype)
     if not isinstance(dtype, np.dtype | type):
         raise TypeError(
@@ -200,8 +207,27 @@ def array_dtype(dtype: object) -> np.dtype[Any]:
     return found.numpy
 
 
+def unambiguous_name(element: PrimitiveType) -> str:
+    """The name by which `primitive_type` finds a type again: XLA's, or NumPy's if XLA's is ambiguous.
+
+    f32 -> "f32"    s4 -> "s4"    u4 -> "uint4"
+    """
+    return element.numpy_name if element.name in _AMBIGUOUS else element.name
+
+
+def _refuse_ambiguous(name: str) -> None:
+    meant = _AMBIGUOUS.get(name.lower())
+    if meant:
+        xlas, numpys = meant
+        count, plural = name[1:], "s" * (name[1:] != "1")
+        raise LayoutError(
+            f"dtype {name!r} is ambiguous: {count} bit{plural} in XLA, {count} byte{plural} in NumPy\n"
+            f"  write {xlas!r} or {numpys!r}"
+        )
+
+
 def _numpys_code(code: str) -> PrimitiveType | None:
-    """The type for NumPy's codes of numeric types, such as f4; u1 to u8 are XLA's names."""
+    """The type for NumPy's codes of numeric types, such as f4."""
     if not _NUMPYS_CODE().fullmatch(code):
         return None
     with suppress(TypeError):

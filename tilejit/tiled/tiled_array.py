@@ -308,7 +308,7 @@ class TiledArray(NDArrayOperatorsMixin):
         if known is None or known[0] is not source:
             tuning = read_tuning(virtual_vector_size, specialize, tune)
             own = of_the_layout(parameters, "relayout", "the tiled array")
-            spec = as_layout(layout, dtype=source.primitive_type, dims=self.shape, **own)
+            spec = as_layout(layout, dtype=source.element, dims=self.shape, **own)
             known = source, relayout_plan_of(source, spec, padding, out, threads, tuning)
             if plain:
                 _relayouts.keep(key, known)

@@ -122,7 +122,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
         raise TypeError(f"expected a Shape or a CuTe layout, got {type(layout).__name__}")
     from tilejit.cute.function import function_of
 
-    return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
+    return make_cute_shape("uint8", function_of(layout).sizes, layout), str(layout)
 
 
 def cute_layout(layout: object) -> CuteLayout | None:

@@ -138,7 +138,7 @@ def _of_pattern(case: Case, shape: Shape, width: int) -> Side | None:
     """A pattern. Its slots are checked against pad, reshape and transpose."""
     drawn = random_of.pattern(case.pick, shape.dimensions)
     given = {**drawn.sizes, **({"element_size_in_bits": width} if width else {})}
-    spec = as_layout(drawn.text, dims=shape.dimensions, dtype=shape.primitive_type, **given)
+    spec = as_layout(drawn.text, dims=shape.dimensions, dtype=shape.element, **given)
     if sum(map(len, spec.tiles)) >= MOST_TILE_AXES:
         return None
     slots = slots_of(spec)

@@ -18,6 +18,7 @@ from tilejit.interop.dask.chunks import Dims, edge_layout, holds
 from tilejit.interop.zarr import TileCodec, chunk_spec_of  # before zarr, to report that it is missing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import unambiguous_name
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
 
@@ -82,14 +83,14 @@ def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
     parameters = {}
     if isinstance(chunk, CuteShape) and chunk.element_size_in_bits:
         parameters["element_size_in_bits"] = chunk.element_size_in_bits
-    text, name = str(chunk.layout), chunk.primitive_type
-    again = as_layout(text, dtype=name, dims=chunk.dimensions, **parameters)
+    text, element = str(chunk.layout), chunk.element
+    again = as_layout(text, dtype=element, dims=chunk.dimensions, **parameters)
     if replace(again, padding_value=chunk.padding_value) != chunk:
         raise LayoutError(f"the layout of {shape_name(chunk)} has no text form, which zarr needs")
     if chunk.dtype.isbuiltin == 1:
         return TileCodec(text, parameters), chunk.dtype
     held = chunk.element.byte_dtype or np.dtype(f"u{chunk.dtype.itemsize}")
-    return TileCodec(text, parameters, name), held
+    return TileCodec(text, parameters, unambiguous_name(element)), held
 
 
 def opened(store: Any) -> Any:

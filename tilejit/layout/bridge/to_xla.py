@@ -79,19 +79,19 @@ def to_xla(
     sizes = tuple(mode.size for mode in layout)
     slots = None if slots is None else as_integer(slots, "slots")
     bound = _bound(layout, sizes, dims)
-    type_name = primitive_type(dtype).name
+    element = primitive_type(dtype)
     if 0 in bound:
         if slots:
             raise LayoutError(
                 f"an array without elements has 0 slots, not {shown(slots)}\n  pass slots=0 or omit it"
             )
-        return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
+        return make_shape(element, bound, element_size_in_bits=element_size_in_bits)
     chains = tuple(cut_chain(tuple(flat_modes(mode)), n) for mode, n in zip(layout, bound, strict=True))
     stages = storage_stages(chains)
     if isinstance(stages, Unplaced):
         _refuse_tiles(layout, stages)
     minor_to_major, tiles = spelled(stages)
-    shape = make_shape(type_name, bound, minor_to_major, tiles, element_size_in_bits=element_size_in_bits)
+    shape = make_shape(element, bound, minor_to_major, tiles, element_size_in_bits=element_size_in_bits)
     if slots is None or slots == shape.physical_size:
         return shape
     if slots < shape.physical_size:
@@ -100,7 +100,7 @@ def to_xla(
             "  pass that number, or omit slots"
         )
     return make_shape(
-        type_name,
+        element,
         bound,
         minor_to_major,
         tiles,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from codegen import LayoutError, dataclass
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.formats.format import Format
 from tilejit.layout.formats.registry import find_format
 
@@ -103,8 +103,8 @@ def describe_format(name: str) -> FormatDescription:
     most: int | None = None
     if found.example is not None:
         dims, dtype = found.example
-        dtypes = tuple(known for known in _elements() if _takes(found, known, dims))
-        ranks = [rank for rank in range(MAX_RANK + 2) if _takes(found, dtype, (1,) * rank)]
+        dtypes = tuple(known for known in _elements() if _takes(found, lookup(known), dims))
+        ranks = [rank for rank in range(MAX_RANK + 2) if _takes(found, primitive_type(dtype), (1,) * rank)]
         least, most = ranks[0], ranks[-1] if ranks[-1] <= MAX_RANK else None
     return FormatDescription(
         found.name, found.description, found.formula, found.source, found.parameters, dtypes, least, most
@@ -116,10 +116,10 @@ def _elements() -> tuple[str, ...]:
     return tuple(name for name, row in PRIMITIVE_TYPES.items() if row.is_array_element)
 
 
-def _takes(found: Format, dtype: str, dims: tuple[int, ...]) -> bool:
+def _takes(found: Format, element: PrimitiveType, dims: tuple[int, ...]) -> bool:
     """Whether a format has a layout for an array."""
     try:
-        found.layout(primitive_type(dtype), dims, {})
+        found.layout(element, dims, {})
     except LayoutError:
         return False
     return True
