@@ -111,6 +111,7 @@ if _TYPE_CHECKING:
     from codegen.maps.offset_function import offset_function as offset_function
     from codegen.maps.permuted import PermutedMap as PermutedMap
     from codegen.maps.refine import PairTable as PairTable
+    from codegen.maps.windows import moved_map as moved_map
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
     from codegen.passes.drop_empty import drop_empty as drop_empty
@@ -270,7 +271,7 @@ _HOMES = {
     "maps.offset_function": "offset_function",
     "maps.permuted": "PermutedMap",
     "maps.refine": "PairTable",
-    "maps.windows": "tight_map window_map",
+    "maps.windows": "moved_map tight_map window_map",
     "passes.drop_empty": "drop_empty",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",

@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 import tilejit
 from tests.cli.running import child, fails, refuses, run
-from tests.files.containers import save_model
+from tests.files.containers import bytes_of, save_model
 from tests.tools.oracle import environment
 from tilejit.files import safetensors
 from tilejit.files.conversion import plan_file_pack
@@ -288,7 +288,7 @@ def test_relayout_leaves_tensors_that_do_not_fit_as_they_are(model: Path) -> Non
     old, new = safetensors.read(packed), safetensors.read(other)
     for name in ("bias", "scale"):
         before, after = (
-            file.bytes_of(next(e for e in file.entries if e.name == name)).tobytes() for file in (old, new)
+            bytes_of(file.bytes_of(next(e for e in file.entries if e.name == name))) for file in (old, new)
         )
         assert after == before
         assert new.metadata[f"tilejit.{name}"] == old.metadata[f"tilejit.{name}"]

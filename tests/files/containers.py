@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from tilejit.files.windows import FileBytes
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -46,3 +48,8 @@ def save_model(path: Path) -> Path:
 
     save_file(model(), path, {"format": "pt"})
     return path
+
+
+def bytes_of(data: FileBytes) -> bytes:
+    """The bytes of a range of a file."""
+    return data.map(0, data.nbytes).tobytes()

@@ -20,6 +20,7 @@ from tests.tools.oracle import environment
 from tilejit.files import made, pieces
 from tilejit.files.conversion import plan_file_pack
 from tilejit.files.pieces import Pieces, cut
+from tilejit.files.windows import FileArray, FileBytes
 
 CASES = [
     ("{1,0:T(8,128)}", (100, 300), np.float32),
@@ -41,6 +42,14 @@ def elements(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     return (values % 13 - 6 if dtype != np.bool_ else values % 3 == 0).astype(dtype)
 
 
+def in_file(folder: Path, x: np.ndarray[Any, Any]) -> FileArray:
+    """The array in a file of its bytes."""
+    path = folder / "x.bin"
+    path.write_bytes(x.tobytes())
+    with open(path, "rb") as file:
+        return FileArray(FileBytes.of(file.fileno(), str(path), 0, x.nbytes), x.dtype, x.shape)
+
+
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MOST_BYTES", 4096)
@@ -48,11 +57,11 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("layout", "shape", "dtype"), CASES, ids=str)
-def test_pieces_add_up_to_the_buffer(layout: str, shape: tuple[int, ...], dtype: Any) -> None:
+def test_pieces_add_up_to_the_buffer(tmp_path: Path, layout: str, shape: tuple[int, ...], dtype: Any) -> None:
     x = elements(shape, dtype)
     spec = tilejit.as_layout(layout, dims=shape, dtype=x.dtype)
     whole = tilejit.pack(x, spec).buffer.view(np.uint8)
-    result = made.packed(x, spec, None, 1, lambda: None)
+    result = made.packed(in_file(tmp_path, x), spec, None, 1)
     assert isinstance(result, Pieces)
     found = [piece.copy() for piece in result.after(0)]
     assert len(found) >= 2
@@ -62,10 +71,10 @@ def test_pieces_add_up_to_the_buffer(layout: str, shape: tuple[int, ...], dtype:
         assert (np.concatenate([*rest, np.zeros(0, np.uint8)]) == whole[done:]).all()
 
 
-def test_a_padding_value_fills_slots_without_elements() -> None:
+def test_a_padding_value_fills_slots_without_elements(tmp_path: Path) -> None:
     x = elements((50, 70), np.float32)
     spec = tilejit.make_shape("f32", (50, 70), tiles=((8, 128),), padding_value=7)
-    found = made.packed(x, spec, None, 1, lambda: None)
+    found = made.packed(in_file(tmp_path, x), spec, None, 1)
     assert isinstance(found, Pieces)
     assert (
         np.concatenate([p.copy() for p in found.after(0)]) == tilejit.pack(x, spec).buffer.view(np.uint8)

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.files.containers import BF16, entry, model, raw, save_model
+from tests.files.containers import BF16, bytes_of, entry, model, raw, save_model
 from tests.tools.extent import examples
 from tilejit.files import safetensors
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
@@ -44,7 +44,7 @@ def library_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
 
 def tilejit_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
     file = safetensors.read(path)
-    return {e.name: (e.dtype, e.shape, file.bytes_of(e).tobytes()) for e in file.entries}
+    return {e.name: (e.dtype, e.shape, bytes_of(file.bytes_of(e))) for e in file.entries}
 
 
 def test_the_safetensors_library_and_tilejit_read_each_others_files(source: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> Non
         want = tilejit.pack(tensors[tensor.name], "tpu")
         assert spec == want.layout
         assert len(tensor.shape) == 1
-        assert file.bytes_of(tensor).tobytes() == want.buffer.tobytes()
+        assert bytes_of(file.bytes_of(tensor)) == want.buffer.tobytes()
     assert file.metadata["format"] == "pt"
 
 
@@ -105,7 +105,7 @@ def test_a_dtype_converts_on_the_way(source: Path) -> None:
     file = safetensors.read(back)
     weight = next(e for e in file.entries if e.name == "weight")
     assert weight.dtype == "BF16"
-    assert file.bytes_of(weight).tobytes() == model()["weight"].astype(BF16).tobytes()
+    assert bytes_of(file.bytes_of(weight)) == model()["weight"].astype(BF16).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_f4_stays_two_to_a_byte(tmp_path: Path) -> None:
     plan_file_unpack(packed).write(back)
     file = safetensors.read(back)
     assert (file.entries[0].dtype, file.entries[0].shape) == ("F4", (12, 10))
-    assert file.data.tobytes() == data
+    assert bytes_of(file.data) == data
 
 
 def test_a_value_that_does_not_fit_leaves_the_old_file(tmp_path: Path) -> None:

@@ -164,9 +164,9 @@ def _files() -> Run:
     def run(data: bytes) -> None:
         path.write_bytes(data)
         if data.startswith(b"\x93NUM"):
-            array = npy.read(path).data
-            assert array.nbytes <= len(data), "no array is larger than its file"
-            as_layout("{:T(8)}" if array.ndim == 0 else "tpu", dims=array.shape, dtype="f32")
+            array = npy.read(path).array
+            assert array.data.nbytes <= len(data), "no array is larger than its file"
+            as_layout("{:T(8)}" if not array.shape else "tpu", dims=array.shape, dtype="f32")
             return
         file = safetensors.read(path)
         try:

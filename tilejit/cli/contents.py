@@ -143,8 +143,8 @@ def _entries(path: Path) -> Iterator[tuple[TensorFile, Entry]]:
 def _layout(file: TensorFile, entry: Entry) -> Spec:
     """The layout of a tensor's bytes: as packed, or in its order."""
     from tilejit.files.tensor_file import MisfitError, row_major
+    from tilejit.files.windows import FileTiles
     from tilejit.layout.shape import Layout, Shape
-    from tilejit.tiled.tiled_array import TiledArray
 
     try:
         if file.is_packed(entry):
@@ -157,7 +157,7 @@ def _layout(file: TensorFile, entry: Entry) -> Spec:
         raise file.named(entry, LayoutError(cause)) from error
     except LayoutError as error:
         raise file.named(entry, error) from error
-    if isinstance(array, TiledArray):  # elements that share bytes
+    if isinstance(array, FileTiles):  # elements that share bytes
         return array.layout
     if file.order(entry) == "column-major":
         return Shape(dtype, entry.shape, Layout(tuple(range(len(entry.shape)))))

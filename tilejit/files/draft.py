@@ -17,7 +17,7 @@ from tilejit.files.casts import Cast
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
 from tilejit.files.rules import Conversion, Rules
-from tilejit.files.stream import Made, Named, Output, drop_pages
+from tilejit.files.stream import Made, Named, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
@@ -68,8 +68,10 @@ def draft_unpack(
             own, is_named = tiled.layout.primitive_type, names is not None or file.one_array
             wanted = draft.dtype_of(entry, own, dtype, is_named=is_named)
             cast = _cast(own, own if wanted is None else primitive_type(wanted).name, casting)
-            dtype_in_file, target = file.unpacked_as(row_major(cast.want if cast else own, tiled.shape))
-        make = partial(made.unpacked, tiled, target, cast, threads, _dropping(file))
+            dtype_in_file, target = file.unpacked_as(
+                row_major(cast.want if cast else own, tiled.layout.dimensions)
+            )
+        make = partial(made.unpacked, tiled, target, cast, threads)
         draft.unpack(entry, tiled.layout, dtype_in_file, target, make, cast)
     return draft.plan()
 
@@ -90,7 +92,7 @@ def draft_relayout(
                 raise MisfitError(
                     f"the layout is for {spec.primitive_type}, but the tensor is {old.primitive_type}"
                 )
-            draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads, _dropping(file)))
+            draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads))
     return draft.plan()
 
 
@@ -252,11 +254,7 @@ def _cast(own: str, wanted: str, casting: Casting) -> Cast | None:
 def _packed(
     file: TensorFile, entry: Entry, own: str, spec: Spec, cast: Cast | None, threads: int | None
 ) -> Array | Pieces:
-    return made.packed(file.elements(entry, own), spec, cast, threads, _dropping(file))
-
-
-def _dropping(file: TensorFile) -> Callable[[], None]:
-    return partial(drop_pages, file.data)
+    return made.packed(file.elements(entry, own), spec, cast, threads)
 
 
 def _named(file: TensorFile, entry: Entry, make: Make, cast: Cast | None) -> Made:

@@ -15,20 +15,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codegen import LayoutError, dataclass
-from tilejit.arrays.memory import Array
 from tilejit.files.npy_header import header, read_mapped
 from tilejit.files.recorded import LAYOUTS_NAME, recorded_layout
 from tilejit.files.resume import identity_of
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.files.whole_file import open_ordinary
+from tilejit.files.windows import FileArray, FileBytes, FileTiles
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
 from tilejit.layout.indexing import shape_name
-from tilejit.layout.shape import Shape
-from tilejit.tiled.buffers import check_packable
-from tilejit.tiled.tiled_array import TiledArray
+from tilejit.layout.shape import Layout, Shape
+from tilejit.tiled.buffers import check_packable, check_size
 
 MAGIC = b"\x93NUMPY"
 """The first bytes of a .npy file."""
@@ -44,10 +43,11 @@ _HEADS = {
 
 @dataclass(frozen=True, slots=True)
 class NpyFile(TensorFile):
-    """A .npy file; `data` is its array, and `spec` its packed layout, if known."""
+    """A .npy file; `spec` is the packed layout of its array, if known."""
 
     one_array: ClassVar[bool] = True
 
+    array: FileArray
     spec: Spec | None = None
     recorded: bool = False
     """Whether `spec` comes from the record beside the file, not from the caller."""
@@ -62,7 +62,7 @@ class NpyFile(TensorFile):
         Raises:
             MisfitError: XLA has no such type, or `dtype` does not fit raw bytes.
         """
-        own = self.data.dtype
+        own = self.array.dtype
         if own.names is not None:
             raise MisfitError("the file holds structured elements\n  save a single field as its own file")
         if own.kind != "V":
@@ -84,23 +84,23 @@ class NpyFile(TensorFile):
             )
         return meant.name
 
-    def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
+    def elements(self, entry: Entry, element_type: str) -> FileArray:
         """The array, with raw bytes in the given dtype."""
-        if self.data.dtype.kind != "V":
-            return self.data
+        if self.array.dtype.kind != "V":
+            return self.array
         meant = primitive_type(element_type).numpy
         assert meant is not None
-        return self.data.view(meant)
+        return self.array.view(meant)
 
     def order(self, entry: Entry) -> str:
         """The order that the header states."""
-        return "row-major" if self.data.flags.c_contiguous else "column-major"
+        return "column-major" if self.array.by_columns else "row-major"
 
     def is_packed(self, entry: Entry) -> bool:
         """Whether the layout of the array is known."""
         return self.spec is not None
 
-    def tiled(self, entry: Entry) -> TiledArray:
+    def tiled(self, entry: Entry) -> FileTiles:
         """The array as the flat buffer of its layout.
 
         Raises:
@@ -111,13 +111,16 @@ class NpyFile(TensorFile):
                 "the file does not contain a layout, and no record beside it does\n"
                 '  pass the layout with --shape "bf16[...]{...}", as `pack` printed it'
             )
-        return TiledArray.from_buffer(self._flat(self.spec), self.spec)
+        check_packable(self.spec)
+        self._check_flat(self.spec)
+        spec: Spec = self.spec
+        if self.array.by_columns and len(self.array.shape) > 1:
+            spec = Shape(spec.primitive_type, spec.dimensions, Layout(tuple(range(spec.rank))))
+        return FileTiles(self.data, spec)
 
     def stored(self, entry: Entry) -> Made:
-        """The bytes of the array in C order."""
-        if not self.data.flags.c_contiguous:
-            return np.ascontiguousarray(self.data)
-        return Mapped(self.data.reshape(-1).view(np.uint8) if self.data.size else np.empty(0, np.uint8))
+        """The bytes of the array in its order."""
+        return Mapped(self.data)
 
     def packed_as(self, spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """The dtype and the shape of a packed buffer."""
@@ -134,21 +137,25 @@ class NpyFile(TensorFile):
     ) -> tuple[bytes, Sequence[Output]]:
         """The header that np.save writes, which cannot hold a layout."""
         (output,) = outputs
-        return header(output.dtype, output.shape), (output,)
+        unpacked = layouts.get(output.name, ...) is None
+        # The bytes of a copy keep their order.
+        by_columns = self.array.by_columns and len(output.shape) > 1 and not unpacked
+        return header(output.dtype, output.shape, by_columns=by_columns), (output,)
 
-    def _flat(self, spec: Spec) -> Array:
-        """The array as a flat buffer of elements or bytes.
+    def _check_flat(self, spec: Spec) -> None:
+        """Raise unless the array is the flat buffer of a layout.
 
         With a row-major layout, an array of the logical dimensions is also its own buffer.
 
         Raises:
-            LayoutError: the array has other dimensions or another dtype.
+            LayoutError: the array has other dimensions, another dtype or another size.
         """
-        array = self.data
-        if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
-            array = array.reshape(-1)
-        raw = array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == spec.dtype.itemsize
-        if array.ndim != 1 or not (raw or array.dtype in (spec.dtype, np.uint8)):
+        array = self.array
+        plain = isinstance(spec, Shape) and spec.descending and spec.untiled and not spec.packed
+        flat = len(array.shape) == 1 or (plain and array.shape == spec.dimensions)
+        raw = array.dtype.kind == "V" and array.dtype.names is None
+        raw = raw and array.dtype.itemsize == spec.dtype.itemsize
+        if not flat or not (raw or array.dtype in (spec.dtype, np.uint8)):
             raise LayoutError(
                 f"it holds {array.dtype}{list(array.shape)}, not the flat buffer of {shape_name(spec)}\n"
                 + (
@@ -157,11 +164,11 @@ class NpyFile(TensorFile):
                     else "  pack the array first, or pass the shape that it was packed with"
                 )
             )
-        return array
+        check_size(self.data, spec, "the buffer")
 
 
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> NpyFile:
-    """Open a .npy file; its array is mapped, not read.
+    """Open a .npy file; its array is mapped when it is needed.
 
     Args:
         path: the path of the file.
@@ -178,8 +185,9 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
     """
     spec = recorded_layout(path) if shape is None else as_layout(shape)
     array, identity = read_mapped(path)
-    entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, array.nbytes)
-    file = NpyFile(str(path), (entry,), array, identity, spec, recorded=shape is None and spec is not None)
+    entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, array.data.nbytes)
+    recorded = shape is None and spec is not None
+    file = NpyFile(str(path), (entry,), array.data, identity, array, spec, recorded)
     if file.recorded:
         try:
             file.tiled(entry)
@@ -189,7 +197,7 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
 
 
 def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: int = 0) -> NpyFile:
-    """Open the packed buffer of an array that has no header; its bytes are mapped, not read.
+    """Open the packed buffer of an array that has no header; its bytes are mapped when they are needed.
 
     Args:
         path: the path of the file.
@@ -212,9 +220,10 @@ def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: i
         there = os.fstat(file.fileno()).st_size - offset
         if there != size:
             raise LayoutError(_wrong_size(path, spec, size, there, offset) + looks_like(file.read(8)))
-        data = np.memmap(file, np.uint8, "r", offset, (size,)) if size else np.empty(0, np.uint8)
-        entry = Entry(name or Path(path).stem, data.dtype, data.shape, 0, size)
-        return NpyFile(str(path), (entry,), data, identity_of(file, 0), spec)
+        data = FileBytes.of(file.fileno(), str(path), offset, size)
+        array = FileArray(data, np.dtype(np.uint8), (size,))
+        entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, size)
+        return NpyFile(str(path), (entry,), data, identity_of(file, 0), array, spec)
 
 
 def looks_like(head: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from math import prod
 from tokenize import TokenError
 from typing import IO, Any
@@ -11,16 +12,17 @@ from typing import IO, Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.arrays.memory import Array
+from tilejit.arrays.memory import MAX_RANK
 from tilejit.files.resume import Identity, identity_of
 from tilejit.files.whole_file import open_ordinary
+from tilejit.files.windows import FileArray, FileBytes
 
 MAX_HEADER_BYTES = 10_000
 """NumPy's own limit, in characters."""
 
 
-def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
-    """The array of a .npy file, mapped rather than read, and the identity of the file.
+def read_mapped(path: str | os.PathLike[str]) -> tuple[FileArray, Identity]:
+    """The array of a .npy file, mapped when it is needed, and the identity of the file.
 
     Raises:
         LayoutError: the file is not a .npy file, is damaged, or holds Python objects.
@@ -28,8 +30,10 @@ def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
     """
     with open_ordinary(path) as file:
         try:
-            array, start = _mapped(file, os.fstat(file.fileno()).st_size)
-            return array, identity_of(file, start)
+            dtype, shape, by_columns, size = _checked(file, os.fstat(file.fileno()).st_size)
+            start = file.tell()
+            data = FileBytes.of(file.fileno(), str(path), start, size)
+            return FileArray(data, dtype, shape, by_columns), identity_of(file, start)
         except (ValueError, TypeError, OverflowError, EOFError) as error:
             reason = str(error)
         except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
@@ -48,8 +52,8 @@ def _check_header_length(file: IO[bytes], width: int) -> None:
     file.seek(start)
 
 
-def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
-    """The array of an open file and its position; everything that the header states is checked first."""
+def _checked(file: IO[bytes], file_size: int) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
+    """What the header states: dtype, shape, whether the order is by columns, and bytes of the elements."""
     if file.read(4) == b"PK\x03\x04":
         raise ValueError("it is an .npz archive of several arrays; pass a file that np.save wrote")
     file.seek(0)
@@ -69,18 +73,19 @@ def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
     start, size = file.tell(), prod(shape) * dtype.itemsize
     if start + size > file_size:
         raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
-    order: Any = "F" if by_columns else "C"
-    if not size:
-        return np.empty(shape, dtype, order), start
-    return np.memmap(file, dtype, "r", start, shape, order), start
+    if len(shape) > MAX_RANK:
+        raise ValueError(f"its array has {len(shape)} dimensions, and NumPy's arrays at most {MAX_RANK}")
+    if dtype.itemsize * prod(n for n in shape if n) > sys.maxsize:
+        raise ValueError(f"its shape {str(shape)[:60]} is too large for NumPy")
+    return dtype, shape, by_columns, size
 
 
-def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """The header that np.save writes for an array in C order."""
+def header(dtype: np.dtype[Any], shape: tuple[int, ...], *, by_columns: bool = False) -> bytes:
+    """The header that np.save writes for an array in C order, or in Fortran order."""
     # np.save writes float8_e5m2 as '<f1', which np.load rejects; other ml_dtypes types are raw bytes.
     known = dtype if dtype.isbuiltin == 1 or dtype.kind == "V" else np.dtype(f"V{dtype.itemsize}")
     text = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(known)
-    facts = {"descr": descr, "fortran_order": False, "shape": shape}
+    facts = {"descr": descr, "fortran_order": by_columns, "shape": shape}
     np.lib.format.write_array_header_1_0(text, facts)
     return text.getvalue()

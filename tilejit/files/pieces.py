@@ -129,12 +129,11 @@ def _box_map(access: AccessMap, extents: Dims) -> AccessMap:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The buffer of a layout, created from boxes that `read` returns; `drop` is called after each box."""
+    """The buffer of a layout, created from boxes that `read` returns."""
 
     cut: Cut
     read: Read
     threads: int | None = None
-    drop: Callable[[], None] = lambda: None
 
     @property
     def nbytes(self) -> int:
@@ -157,7 +156,6 @@ class Pieces:
             count = thread_count(self.threads, values.nbytes + buffer.nbytes)
             _make_piece(spec, values, buffer, count)
             del values
-            self.drop()
             yield buffer[max(0, done - begin) :]
 
 
@@ -185,13 +183,7 @@ def _make_piece(spec: Spec, values: Array, buffer: Array, threads: int) -> None:
     program.run(address(values), address(buffer), threads, alive=(values, buffer))
 
 
-def in_pieces(
-    spec: Spec,
-    read: Read,
-    steps: Dims,
-    threads: int | None = None,
-    drop: Callable[[], None] = lambda: None,
-) -> Pieces | None:
+def in_pieces(spec: Spec, read: Read, steps: Dims, threads: int | None = None) -> Pieces | None:
     """The buffer of a layout in pieces, if it is large and can be cut.
 
     Args:
@@ -199,14 +191,12 @@ def in_pieces(
         read: returns the elements of a box, in the layout's dtype or as the same bytes.
         steps: distances in the source along each dimension, from `far_apart`.
         threads: the number of threads; None chooses it from the size.
-        drop: releases memory that has been read. It is not called if the next piece reads the same pages.
     """
     if spec.size_in_bytes <= MOST_BYTES:
         return None
     found = cut(spec, MOST_BYTES)
-    if found is None or steps[found.order[0]] == max(steps):
-        return None if found is None else Pieces(found, read, threads, drop)
-    found = cut(spec, SCATTERED_BYTES)
+    if found is not None and steps[found.order[0]] != max(steps):
+        found = cut(spec, SCATTERED_BYTES)
     return None if found is None else Pieces(found, read, threads)
 
 

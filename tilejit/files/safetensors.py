@@ -15,19 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
-
 from codegen import LayoutError, TilejitError, dataclass
-from tilejit.arrays.memory import Array
 from tilejit.files.resume import identity_of
 from tilejit.files.safetensors_header import DTYPE_BITS, read_header, write_header
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.files.whole_file import open_ordinary
+from tilejit.files.windows import FileArray, FileBytes, FileTiles
 from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.layout.shape import Shape
 from tilejit.tiled.buffers import check_packable
-from tilejit.tiled.tiled_array import TiledArray
 
 METADATA_PREFIX = "tilejit."
 DTYPE_OF = {
@@ -58,9 +55,9 @@ class SafetensorsFile(TensorFile):
 
     metadata: Mapping[str, str]
 
-    def bytes_of(self, entry: Entry) -> Array:
-        """A tensor's bytes in the mapped file."""
-        return self.data[entry.begin : entry.end]
+    def bytes_of(self, entry: Entry) -> FileBytes:
+        """A tensor's bytes in the file."""
+        return self.data.part(entry.begin, entry.end)
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the tensor."""
@@ -78,17 +75,13 @@ class SafetensorsFile(TensorFile):
             raise MisfitError(f"its dtype {entry.dtype} cannot be packed\n  select others with --tensor")
         return own
 
-    def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """A tensor as an array over the mapped file, or as a tiled array if elements share bytes."""
+    def elements(self, entry: Entry, element_type: str) -> FileArray | FileTiles:
+        """A tensor as an array in the file, or as a tiled array if elements share bytes."""
         spec = _row_major(entry.dtype, entry.shape)
         if spec.packed:
-            return TiledArray.from_buffer(self.bytes_of(entry), spec)
-        try:
-            return self.bytes_of(entry).view(spec.dtype).reshape(entry.shape)
-        except ValueError as error:
-            raise LayoutError(
-                f"NumPy does not support arrays of {len(entry.shape)} dimensions: {error}"
-            ) from error
+            return FileTiles(self.bytes_of(entry), spec)
+        check_packable(spec)  # NumPy has arrays of these dimensions
+        return FileArray(self.bytes_of(entry), spec.dtype, entry.shape)
 
     def order(self, entry: Entry) -> str:
         """Row-major, the only order of the format."""
@@ -98,7 +91,7 @@ class SafetensorsFile(TensorFile):
         """Whether the metadata has a tensor's layout."""
         return METADATA_PREFIX + entry.name in self.metadata
 
-    def tiled(self, entry: Entry) -> TiledArray:
+    def tiled(self, entry: Entry) -> FileTiles:
         """A packed tensor in the layout from the metadata, checked against the stored bytes."""
         text = self.metadata.get(METADATA_PREFIX + entry.name)
         if text is None:
@@ -116,7 +109,7 @@ class SafetensorsFile(TensorFile):
                 f"expected {stored}[{length}] for its layout, got {entry.dtype}{list(entry.shape)}\n"
                 "  the metadata belongs to another tensor, or the file was changed"
             )
-        return TiledArray.from_buffer(self.bytes_of(entry), spec)
+        return FileTiles(self.bytes_of(entry), spec)
 
     def stored(self, entry: Entry) -> Made:
         """The unchanged bytes of a tensor."""
@@ -162,7 +155,7 @@ class SafetensorsFile(TensorFile):
 
 
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> SafetensorsFile:
-    """Open a safetensors file; the data is mapped, not read.
+    """Open a safetensors file; the data is mapped when it is needed.
 
     Args:
         path: the path of the file.
@@ -187,7 +180,7 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Saf
             entries, metadata, start = read_header(file, size)
         except LayoutError as error:
             raise LayoutError(f"{str(path)!r} is not a safetensors file: {error}") from error
-        data = np.empty(0, np.uint8) if start == size else np.memmap(file, np.uint8, "r", offset=start)
+        data = FileBytes.of(file.fileno(), str(path), start, size - start)
         return SafetensorsFile(str(path), entries, data, identity_of(file, start), metadata)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -15,9 +14,10 @@ from tilejit.arrays.memory import Array
 from tilejit.files.pieces import Pieces
 from tilejit.files.resume import Origin, resuming
 from tilejit.files.whole_file import CHUNK_BYTES, replacing
+from tilejit.files.windows import FileBytes
 
-DROP_BYTES = 32 << 20
-"""Mapped bytes that are read before their pages are released."""
+COPIED_BYTES = 32 << 20
+"""Bytes of a file to map at once for an unchanged copy."""
 
 Advance: TypeAlias = Callable[[int], None]
 Say: TypeAlias = Callable[[str], None]
@@ -68,20 +68,19 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Bytes of a mapped file to copy unchanged; pages are released after they are read."""
+    """Bytes of a file to copy unchanged."""
 
-    data: Array
+    data: FileBytes
 
     @property
     def nbytes(self) -> int:
         """The total number of bytes."""
-        return int(self.data.nbytes)
+        return self.data.nbytes
 
     def after(self, done: int) -> Iterator[Array]:
         """The bytes from an offset on."""
-        for at in range(done, self.nbytes, DROP_BYTES):
-            yield self.data[at : at + DROP_BYTES]
-            drop_pages(self.data)
+        for at in range(done, self.nbytes, COPIED_BYTES):
+            yield self.data.map(at, min(at + COPIED_BYTES, self.nbytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +108,6 @@ class Named:
             raise self.named(error) from error
         if self.finish is not None:
             self.finish()
-
-
-def drop_pages(array: Array) -> None:
-    """Release the pages of the file from which an array is mapped; a later read maps them again."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, memoryview):
-        base = base.obj
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        with suppress(OSError, ValueError):
-            base.madvise(mmap.MADV_DONTNEED)
 
 
 def write_outputs(

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from codegen import LayoutError, dataclass
-from tilejit.arrays.memory import Array
 from tilejit.files.resume import Identity
 from tilejit.files.stream import Made, Output
+from tilejit.files.windows import FileArray, FileBytes, FileTiles
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Layout, Shape
-from tilejit.tiled.tiled_array import TiledArray
 
 
 class MisfitError(LayoutError):
@@ -41,14 +40,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TensorFile(ABC):
-    """An open file: its identity, and its mapped tensors in byte order."""
+    """An open file: its identity, and its tensors in byte order."""
 
     one_array: ClassVar[bool]
     """Whether a file holds a single unnamed array and no layout, so that callers must pass the layout."""
 
     path: str
     entries: tuple[Entry, ...]
-    data: Array
+    data: FileBytes
     identity: Identity
 
     @abstractmethod
@@ -68,8 +67,8 @@ class TensorFile(ABC):
         """
 
     @abstractmethod
-    def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """A tensor as an array over the mapped file, tiled if its elements share bytes.
+    def elements(self, entry: Entry, element_type: str) -> FileArray | FileTiles:
+        """A tensor as an array in the file, tiled if its elements share bytes.
 
         Raises:
             LayoutError: NumPy does not support such an array.
@@ -84,8 +83,8 @@ class TensorFile(ABC):
         """Whether a tensor's layout is known."""
 
     @abstractmethod
-    def tiled(self, entry: Entry) -> TiledArray:
-        """A packed tensor in its layout, over the mapped file.
+    def tiled(self, entry: Entry) -> FileTiles:
+        """A packed tensor in its layout.
 
         Raises:
             LayoutError: the tensor is not packed, or its layout belongs to another tensor.

@@ -66,7 +66,7 @@ def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
     return flat
 
 
-def check_size(buffer: Array, spec: Spec, what: str) -> None:
+def check_size(buffer: Any, spec: Spec, what: str) -> None:
     """Raise a LayoutError unless the buffer has the shape's size in bytes."""
     size = check_packable(spec)
     if buffer.nbytes != size:
