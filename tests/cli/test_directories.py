@@ -93,7 +93,8 @@ def test_a_directory_of_plain_files(tmp_path: Path) -> None:
     (packed / "model.safetensors").unlink()
     for command in (("unpack",), ("relayout", "--layout", "tpu")):
         said = fails(command[0], packed, tmp_path / "d", *command[1:])
-        assert "pass each file's shape with --shape" in said
+        assert "no layout is recorded for 'bias.npy', " in said
+        assert "with --shape" in said
 
 
 def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
@@ -281,3 +282,34 @@ def test_a_pipe_as_the_list_of_finished_shards_is_refused(shards: Path) -> None:
     packed.mkdir()
     os.mkfifo(packed / DONE_NAME)
     assert "not a regular file" in fails("pack", shards, packed, "--layout", "tpu", "--resume")
+
+
+@pytest.mark.parametrize(
+    "command", [("pack", "--layout", "tpu"), ("unpack",), ("relayout", "--layout", "tpu")]
+)
+def test_directories_inside_each_other_are_refused(shards: Path, command: tuple[str, ...]) -> None:
+    """Through any names and links, before anything is written."""
+    inside, link, outer = shards / "deep" / "out", shards.with_name("link"), shards.parent
+    link.symlink_to(shards)
+    before = sorted(outer.rglob("*"))
+    name, *options = command
+    for source, target, words in (
+        (shards, inside, "OUT is inside IN"),
+        (link, inside, "OUT is inside IN"),
+        (shards, link / "out", "OUT is inside IN"),
+        (shards, outer / "none" / ".." / shards.name / "out", "OUT is inside IN"),
+        (shards, outer, "IN is inside OUT"),
+        (link, outer, "IN is inside OUT"),
+        (shards, link, "the same directory"),
+    ):
+        assert words in fails(name, source, target, *options)
+    assert sorted(outer.rglob("*")) == before
+
+
+def test_two_outputs_in_one_file_are_refused(shards: Path) -> None:
+    """The second one would replace the first."""
+    packed = shards.with_name("packed")
+    packed.mkdir()
+    (packed / SHARDS[1]).symlink_to(SHARDS[0])
+    assert "are the same file" in fails("pack", shards, packed, "--layout", "tpu")
+    assert [p.name for p in packed.iterdir()] == [SHARDS[1]]

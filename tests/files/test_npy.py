@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit
+from tests.cli.running import run
 from tilejit.files import npy
 from tilejit.files.conversion import plan_file_pack, plan_file_relayout, plan_file_unpack
 from tilejit.files.file_types import open_file
@@ -212,7 +213,7 @@ def test_int8_files_for_narrow_integers_need_no_dtype(paths: tuple[Path, Path, P
     source, packed, _ = paths
     np.save(source, np.arange(-8, 8, dtype=np.int8).reshape(2, 8))
     assert pack_file(source, packed, "s4[2,8]{1,0:E(4)}").packed
-    with pytest.raises(tilejit.LayoutError, match="--dtype u4"):
+    with pytest.raises(tilejit.LayoutError, match="--dtype uint4"):
         pack_file(source, packed, "u4[2,8]{1,0:E(4)}")
 
 
@@ -260,3 +261,33 @@ def test_a_buffer_of_another_size_is_refused(paths: tuple[Path, Path, Path]) -> 
     np.save(source, np.zeros(4, np.float32))
     with pytest.raises(tilejit.LayoutError, match="16 bytes"):
         unpack_file(source, packed, "f32[5]")
+
+
+def test_raw_elements_take_the_dtype_of_a_complete_layout(paths: tuple[Path, Path, Path]) -> None:
+    """np.load returns bf16 as '|V2'; a layout that names bf16 says what the bytes are."""
+    source, packed, back = paths
+    x = np.arange(15).reshape(3, 5).astype(ml_dtypes.bfloat16)
+    np.save(source, x)
+    assert np.load(source).dtype.kind == "V"
+    assert str(pack_file(source, packed, "bf16[3,5]{0,1:T(2,2)}")) == "bf16[3,5]{0,1:T(2,2)}"
+    with pytest.raises(tilejit.LayoutError, match="2 bytes, which f32 does not fit"):
+        pack_file(source, back, "f32[3,5]{0,1:T(2,2)}")
+    done = run("unpack", packed, back, "--shape", "bf16[3,5]{0,1:T(2,2)}")
+    assert done.exit_code == 0
+    assert "np.load returns bf16 as '|V2', raw bytes" in done.stderr
+    assert ".view(ml_dtypes.bfloat16)" in done.stderr
+    assert np.array_equal(np.load(back).view(ml_dtypes.bfloat16), x)
+    assert np.array_equal(tilejit.unpack(np.load(packed), "bf16[3,5]{0,1:T(2,2)}"), x)
+    with pytest.raises(TypeError, match=r"x\.view\(ml_dtypes\.bfloat16\)"):
+        tilejit.pack(np.load(back), "{0,1:T(2,2)}")
+
+
+def test_raw_bytes_are_read_as_the_named_integers(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, _ = paths
+    x = np.arange(15, dtype=np.uint8).reshape(3, 5)
+    np.save(source, x.view("V1"))
+    for layout, dtype in (("{0,1}", "uint8"), ("u8[3,5]{0,1}", None)):
+        assert str(pack_file(source, packed, layout, dtype=dtype)) == "u8[3,5]{0,1}"
+        assert np.array_equal(np.load(packed), x.T.reshape(-1))
+    with pytest.raises(tilejit.LayoutError, match="write 'uint8' or 'uint64'"):
+        pack_file(source, packed, "{0,1}", dtype="u8")

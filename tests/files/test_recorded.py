@@ -12,6 +12,7 @@ import pytest
 
 import tilejit
 from tests.cli.running import fails, run
+from tests.files.containers import save_model
 from tilejit.files import plan
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.file_types import open_file
@@ -40,7 +41,8 @@ def packed(plain: Path) -> Path:
 
 def test_a_directory_is_packed_and_unpacked(plain: Path, packed: Path, tmp_path: Path) -> None:
     """Arrays that the layout does not fit are copied unchanged."""
-    assert set(read_layouts(packed)) == {"x.npy", "ids.npy"}
+    assert {name for name, layout in read_layouts(packed).items() if layout} == {"x.npy", "ids.npy"}
+    assert read_layouts(packed)["b.npy"] is None
     other, back = tmp_path / "other", tmp_path / "back"
     assert run("relayout", packed, other, "--layout", "{0,1:T(4,4)}").stdout.startswith("converted 2 of 3 ")
     assert str(recorded_layout(other / "x.npy")) == "f32[20,30]{0,1:T(4,4)}"
@@ -257,10 +259,105 @@ def test_names_of_any_characters(tmp_path: Path) -> None:
 
 
 def test_paths_in_a_record_are_not_opened(packed: Path, tmp_path: Path) -> None:
-    """Names are looked up, never opened."""
+    """They are compared with the names in the directory."""
     spec = read_layouts(packed)["x.npy"]
     layouts = {"../plain/x.npy": spec, "/etc/passwd": spec, "gone.npy": spec}
     (packed / LAYOUTS_NAME).write_text(json.dumps({"version": 1, "layouts": layouts}))
     assert open_file(packed / "ids.npy").entries[0].name == "ids"
-    assert "can be unpacked" in fails("unpack", packed, tmp_path / "out")
+    said = fails("unpack", packed, tmp_path / "out")
+    assert "lists files that are missing: '../plain/x.npy', '/etc/passwd', 'gone.npy'" in said
     assert not (tmp_path / "out").exists()
+
+
+def rewritten(folder: Path, **entries: Any) -> None:
+    """Change entries of a record; `...` removes one."""
+    layouts = {**read_layouts(folder), **{f"{name}.npy": data for name, data in entries.items()}}
+    kept = {name: data for name, data in layouts.items() if data is not ...}
+    (folder / LAYOUTS_NAME).write_text(json.dumps({"version": 1, "layouts": kept}))
+
+
+@pytest.mark.parametrize("command", [("unpack",), ("relayout", "--layout", "tpu")], ids=lambda c: c[0])
+@pytest.mark.parametrize("lost", ["entry", "record"])
+def test_a_packed_file_without_an_entry_is_not_taken_for_a_plain_array(
+    packed: Path, tmp_path: Path, command: tuple[str, ...], lost: str
+) -> None:
+    """Nor is a flat array that may be one. Arrays of several dimensions are not packed buffers."""
+    out = tmp_path / "out"
+    np.save(packed / "two.npy", X)
+    if lost == "record":
+        (packed / LAYOUTS_NAME).unlink()
+    else:
+        rewritten(packed, x=..., b=...)
+    said = fails(command[0], packed, out, *command[1:])
+    names = "'b.npy', 'ids.npy', 'x.npy'" if lost == "record" else "'b.npy', 'x.npy'"
+    assert f"no layout is recorded for {names} in " in said
+    assert '"x.npy": null' in said
+    assert not out.exists()
+    if lost == "entry":
+        assert run(command[0], packed, out, *command[1:], "--tensor", "ids").exit_code == 0
+        assert not {"x.npy", "b.npy"} & {*read_layouts(out)}
+        assert (out / "x.npy").read_bytes() == (packed / "x.npy").read_bytes()
+        shown = run("show", packed)
+        assert "tilejit-layouts.json does not list b.npy, x.npy" in shown.stderr
+
+
+def test_a_plain_array_is_listed_by_hand(plain: Path, packed: Path, tmp_path: Path) -> None:
+    np.save(packed / "more.npy", X[0])
+    assert "'more.npy'" in fails("unpack", packed, tmp_path / "out")
+    rewritten(packed, more=None)
+    assert run("unpack", packed, tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out" / "more.npy").read_bytes() == (packed / "more.npy").read_bytes()
+
+
+@pytest.mark.parametrize("command", [("unpack",), ("relayout", "--layout", "tpu")], ids=lambda c: c[0])
+def test_missing_files_are_named(packed: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (packed / "x.npy").unlink()
+    (packed / "b.npy").unlink()
+    said = fails(command[0], packed, tmp_path / "out", *command[1:])
+    assert "tilejit-layouts.json' lists files that are missing: 'b.npy', 'x.npy'" in said
+    assert not (tmp_path / "out").exists()
+    assert "lists files that are missing: b.npy, x.npy" in run("show", packed).stderr
+    assert "lists files that are missing" not in run("show", packed / "ids.npy").stderr
+
+
+def test_flat_arrays_beside_packed_checkpoints_are_restored(plain: Path, tmp_path: Path) -> None:
+    """The layout fits no array, so the record lists only plain ones."""
+    for name in ("x.npy", "ids.npy"):
+        (plain / name).unlink()
+    save_model(plain / "model.safetensors")
+    packed, other, back = (tmp_path / name for name in ("packed", "other", "back"))
+    assert run("pack", plain, packed, "--layout", "tenstorrent").exit_code == 0
+    assert read_layouts(packed) == {"b.npy": None}
+    assert run("relayout", packed, other, "--layout", "tpu").exit_code == 0
+    assert run("unpack", other, back).exit_code == 0
+    assert contents(back)["b.npy"] == contents(plain)["b.npy"]
+    assert not (back / LAYOUTS_NAME).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" * 100_000, "it is nested too deeply"),
+        ('{"version": 1, "layouts": {"x.npy": null, "x.npy": {}}}', "it names 'x.npy' twice"),
+        ('{"version": 1,\n "layouts": {,}}', "line 2 column 14"),
+        ('{"version": 1, "layouts": NaN}', "NaN is not valid JSON"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_damaged_records_are_explained(packed: Path, tmp_path: Path, text: str, why: str) -> None:
+    (packed / LAYOUTS_NAME).write_text(text)
+    said = fails("unpack", packed, tmp_path / "out").replace("\n    ", " ")
+    assert why in said
+    assert "remove it, and pass layouts with --shape" in said
+    assert "recursion" not in said
+
+
+def test_deep_entries_are_explained(packed: Path, tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(900):
+        deep = [deep]
+    rewritten(packed, x=entry(dimensions=deep))
+    said = fails("unpack", packed / "x.npy", tmp_path / "out.npy")
+    assert "the layout of 'x.npy' cannot be read" in said
+    assert "remove this entry" in said
+    assert "recursion" not in said

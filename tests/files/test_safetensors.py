@@ -16,6 +16,7 @@ from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import save_file
 
 import tilejit
+from tests.cli.running import fails, run
 from tests.files.containers import BF16, bytes_of, entry, model, raw, save_model
 from tests.tools.extent import examples
 from tilejit.files import safetensors
@@ -375,3 +376,38 @@ def test_a_float_dtype_for_all_tensors_leaves_integers_alone(tmp_path: Path) -> 
     assert {c.name: c.spec.primitive_type for c in plan.converted} == {"ids": "s64", "w": "bf16"}
     named = plan_file_pack(source, "tpu", dtype="bf16", tensors=["ids"])
     assert [c.spec.primitive_type for c in named.converted] == ["bf16"]
+
+
+@pytest.mark.parametrize(
+    "command", [("unpack",), ("relayout", "--layout", "tpu"), ("pack", "--layout", "tpu")]
+)
+def test_metadata_of_missing_tensors_is_reported(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Another program dropped or renamed a packed tensor; its bytes must not pass for a plain array."""
+    source, packed, out = (tmp_path / name for name in ("m.safetensors", "p.safetensors", "o.safetensors"))
+    save_file({"weight": np.ones((40, 30), np.float32), "small": np.ones((3, 5), np.int8)}, source)
+    assert run("pack", source, packed, "--layout", "tenstorrent").exit_code == 0
+    with safe_open(packed, "numpy") as file:
+        tensors, metadata = {name: file.get_tensor(name) for name in ("weight", "small")}, file.metadata()
+    tensors["renamed"] = tensors.pop("weight")
+    save_file(tensors, packed, metadata)
+    said = fails(command[0], packed, out, *command[1:])
+    assert "lacks the packed tensor 'weight', whose layout its metadata describes" in said
+    assert not out.exists()
+    if command[0] != "pack":
+        assert run(command[0], packed, out, *command[1:], "--tensor", "small").exit_code == 0
+    assert "p.safetensors lacks packed tensors: weight" in run("show", packed).stderr
+
+
+@pytest.mark.parametrize(
+    "layout",
+    ["[" * 100_000, "{", '{"a": 1, "a": 2}', "3", '{"dimensions": ' + "[" * 900 + "]" * 900 + "}"],
+    ids=lambda text: text[:20],
+)
+def test_damaged_layouts_name_the_file_and_the_fix(tmp_path: Path, layout: str) -> None:
+    path, out = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
+    save_file({"w": np.zeros(8, np.float32)}, path, {"tilejit.w": layout})
+    said = " ".join(fails("unpack", path, out).split())
+    assert f"tensor 'w': its layout in the metadata of {str(path)!r} cannot be read: " in said
+    assert "pack its source again, or restore it" in said
+    assert "recursion" not in said
+    assert not out.exists()

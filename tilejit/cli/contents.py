@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from codegen import LayoutError, dataclass
+from tilejit.cli.errors import say_notes
 from tilejit.cli.file_report import WIDE, percent, print_table, printable, some
 from tilejit.cli.output import console, print_json
 from tilejit.support.units import human_bytes
@@ -81,7 +82,9 @@ def show_contents(path: Path, *, as_json: bool) -> None:
         OSError: a file cannot be read.
     """
     files = path.is_dir()
-    found = [_content(Path(file.path).name, file, entry) for file, entry in _entries(path)]
+    opened = list(_files(path))
+    found = [_content(Path(file.path).name, file, entry) for file in opened for entry in file.entries]
+    say_notes(_faults(path, opened))
     size, padding = sum(c.nbytes for c in found), sum(c.padding_bytes for c in found)
     if as_json:
         total = {"bytes": size, "padding_bytes": padding}
@@ -96,6 +99,24 @@ def show_contents(path: Path, *, as_json: bool) -> None:
     packed = sum(c.spec is not None for c in found)
     counts = f"{len(found)} tensor{'s' * (len(found) != 1)}, {packed} packed"
     typer.echo(f"{counts}, {human_bytes(size)}, {percent(padding, size)} padding")
+
+
+def _faults(path: Path, opened: list[TensorFile]) -> str:
+    """The lines about tensors that are missing, and about arrays whose layouts may be lost."""
+    from tilejit.files.recorded import LAYOUTS_NAME, missing_files
+    from tilejit.files.shards import INDEX_NAME
+
+    notes = [
+        f"{Path(file.path).name} lacks packed tensors: {some(lost)}"
+        for file in opened
+        if (lost := file.missing())
+    ]
+    if path.is_dir() and not (path / INDEX_NAME).exists():
+        lost_files = missing_files(path)
+        unexplained = [Path(file.path).name for file in opened if file.unexplained(packed=False)]
+        notes += [f"{LAYOUTS_NAME} lists files that are missing: {some(lost_files)}"] if lost_files else []
+        notes += [f"{LAYOUTS_NAME} does not list {some(unexplained)}"] if unexplained else []
+    return "\n".join(notes)
 
 
 def tensor_names(path: Path) -> list[str]:
@@ -131,13 +152,17 @@ def tensor_layout(path: Path, name: str | None) -> Spec:
 
 
 def _entries(path: Path) -> Iterator[tuple[TensorFile, Entry]]:
+    for file in _files(path):
+        for entry in file.entries:
+            yield file, entry
+
+
+def _files(path: Path) -> Iterator[TensorFile]:
     from tilejit.files.file_types import open_file
     from tilejit.files.shards import read_shards
 
     paths = [path / name for name in read_shards(path).names] if path.is_dir() else [path]
-    for file in map(open_file, paths):
-        for entry in file.entries:
-            yield file, entry
+    return map(open_file, paths)
 
 
 def _layout(file: TensorFile, entry: Entry) -> Spec:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -24,6 +24,8 @@ from tilejit.cli.streams import Source, StandardOutput, Target, ends
 from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tilejit.files.directory import Draft
     from tilejit.files.plan import Plan
     from tilejit.files.rules import Rules
@@ -222,6 +224,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
         note += f"not {options.done}, because the layout does not fit: {left}\n"
         note += f"  {str(misfits[0][1]).splitlines()[0]}\n"
         note += "  to give these another layout, name them with --tensor\n"
+    note += "" if options.dry_run else _raw_elements(job.plans)
     names = (output.name for plan in plans for output in plan.outputs)
     for rule in rules.idle(names) if rules and not job.array else ():
         pattern = rule.pattern.pattern[:60]
@@ -248,6 +251,23 @@ def _losses(job: _Job) -> str:
     elif not job.array:
         text += f"  in {printable(tensor)}\n"
     return text
+
+
+def _raw_elements(plans: Mapping[str, Plan]) -> str:
+    """The lines about unpacked .npy files of ml_dtypes' types, which NumPy reads as raw bytes."""
+    from tilejit.layout.dtypes import from_numpy
+
+    found: dict[np.dtype[Any], list[str]] = {}
+    for name, plan in plans.items():
+        dtype = plan.outputs[0].dtype if plan.converted and plan.source.one_array else None
+        if dtype is not None and dtype.isbuiltin == 2 and plan.layout is None:  # 2: a type of another library
+            found.setdefault(dtype, []).append(name)
+    note = ""
+    for dtype, names in found.items():
+        files = f" ({some(names)})" if len(plans) > 1 else ""
+        note += f"np.load returns {from_numpy(dtype).name} as '|V{dtype.itemsize}', raw bytes{files}\n"
+        note += f"  view them: np.load(...).view(ml_dtypes.{dtype.name})\n"
+    return note
 
 
 def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:

@@ -157,6 +157,9 @@ def unpack(
     >>> np.array_equal(tilejit.unpack(buffer, "blis-a", dtype="f32", dims=(3, 5), mr=2), x)
     True
 
+    np.save stores the types of ml_dtypes, such as bf16, as raw bytes, so that np.load returns '|V2'. View the
+    loaded array in its dtype, e.g. with `y.view(ml_dtypes.bfloat16)`. A loaded buffer needs no view.
+
     Args:
         t: a TiledArray, or a bytes-like buffer of the layout's size.
         layout: the layout of a plain buffer: anything that `as_layout` reads.

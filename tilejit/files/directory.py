@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from codegen import LayoutError, TilejitError, dataclass
 from tilejit.files.file_types import open_file
+from tilejit.files.json_text import shortened
 from tilejit.files.plan import Plan
-from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, recording
+from tilejit.files.recorded import LAYOUTS_NAME, check_complete, read_layouts, recording
 from tilejit.files.resume import Origin
 from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
 from tilejit.files.stream import Advance, Say
@@ -60,9 +62,12 @@ class DirectoryPlan:
             for name in (*self.plans, *([] if self.shards.index is None else [INDEX_NAME])):
                 refuse_to_clobber(self.target / name)
         self.target.mkdir(parents=True, exist_ok=True)
-        arrays = {name: plan.layout for name, plan in self.plans.items() if plan.source.one_array}
+        arrays = {name: plan for name, plan in self.plans.items() if plan.source.one_array}
+        unknown = {name for name, plan in arrays.items() if plan.unexplained}
+        layouts = {name: plan.layout for name, plan in arrays.items() if name not in unknown}
+        packed = any(plan.holds_layouts for plan in self.plans.values())
         finished = _Finished(self.target) if resume else None
-        with recording(self.target, arrays):
+        with recording(self.target, layouts, unknown, keep=packed and bool(arrays)):
             self._write_shards(advance, finished, say, clobber)
         write_index(self.target, self.shards, self.nbytes)
         if finished:
@@ -99,39 +104,59 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
     shards = read_shards(source)
     _check_target(shards, target)
     read_layouts(target)  # raises before anything is written
+    if shards.index is None:
+        check_complete(shards.path)
     files: dict[str, TensorFile] = {}
     known: set[str] = set()
     for name in shards.names:
         file = files[name] = open_file(shards.path / name)
-        own = file.chosen(None)
+        own = {entry.name for entry in file.entries}
         shards.check(name, own)
         known |= own
     unknown = next((name for name in tensors if name not in known), None)
     if unknown is not None:
         raise LayoutError(f"tensor {unknown!r} does not exist in {str(shards.path)!r}")
-    return DirectoryPlan(
-        shards, target, {name: draft(file, _requested_in(file, tensors)) for name, file in files.items()}
-    )
+    plans = {name: draft(file, _requested_in(file, tensors)) for name, file in files.items()}
+    if not tensors:
+        _check_explained(shards.path, plans)
+    return DirectoryPlan(shards, target, plans)
+
+
+def _check_explained(source: Path, plans: Mapping[str, Plan]) -> None:
+    """Raise if a file may be a packed buffer whose layout is lost, instead of copying it as a plain array."""
+    names = [name for name, plan in plans.items() if plan.unexplained]
+    if names:
+        named = ", ".join(map(shortened, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise LayoutError(
+            f"no layout is recorded for {named} in {str(source)!r}, which may be packed\n"
+            f'  unpack each packed file with --shape; list others in {LAYOUTS_NAME}, as "x.npy": null'
+        )
 
 
 def _requested_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
     """The requested tensors in one shard; None if no tensors were requested by name."""
-    own = file.chosen(None).intersection(tensors)
-    return own if tensors else None
+    return {entry.name for entry in file.entries}.intersection(tensors) if tensors else None
 
 
 def _check_target(shards: Shards, target: Path) -> None:
     """Raise if the target would overwrite the source, or contains the index of other files."""
+    if not target.is_file():
+        _check_apart(shards.path, target)
     if not target.exists():
         return
     if not target.is_dir():
         raise TilejitError(f"IN is a directory, but {str(target)!r} is a file\n  pass two directories")
-    if target.samefile(shards.path):
-        raise TilejitError("OUT and IN are the same directory\n  pass another directory for OUT")
     others = (name for name in (INDEX_NAME, LAYOUTS_NAME) if (shards.path / name).exists())
     names = (*shards.names, *others)
     read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
+    written: dict[str, Path] = {}
     for to in (target / name for name in names):
+        other = written.setdefault(os.path.realpath(to), to)
+        if other is not to:
+            raise TilejitError(
+                f"{str(other)!r} and {str(to)!r} are the same file\n"
+                "  remove the link, or pass another directory"
+            )
         if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:
             raise TilejitError(
                 f"{str(to)!r} is a link to a file of IN\n  remove it, or pass another directory"
@@ -141,6 +166,17 @@ def _check_target(shards: Shards, target: Path) -> None:
             f"{str(target / INDEX_NAME)!r} is the index of other files, and IN has no index\n"
             "  remove it, or pass another directory"
         )
+
+
+def _check_apart(source: Path, target: Path) -> None:
+    """Raise if one directory is or contains the other, through whatever names and links."""
+    fix = "pass another directory for OUT"
+    if os.path.exists(target) and os.path.samefile(source, target):
+        raise TilejitError(f"OUT and IN are the same directory\n  {fix}")
+    for outer, inner, words in ((source, target, "OUT is inside IN"), (target, source, "IN is inside OUT")):
+        above = Path(os.path.realpath(inner)).parents
+        if os.path.exists(outer) and any(os.path.exists(p) and os.path.samefile(p, outer) for p in above):
+            raise TilejitError(f"{words}: {str(inner)!r} is in {str(outer)!r}\n  {fix}")
 
 
 class _Finished:

@@ -21,7 +21,7 @@ from tilejit.files.stream import Made, Named, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.dtypes import lookup, primitive_type, unambiguous_name
 from tilejit.layout.shape import Shape
 from tilejit.programs.tuning import SAME_KIND, Casting, check_casting
 from tilejit.tiled.buffers import writable_layout
@@ -43,14 +43,14 @@ def draft_pack(
             if file.is_packed(entry):
                 others = "relayout it" if file.one_array else "select others with --tensor"
                 raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
-            own = file.element_type(entry, conversion.dtype)
+            own = file.element_type(entry, conversion.dtype or _named_dtype(conversion))
             is_named = names is not None or file.one_array or not conversion.is_general
             dtype = draft.dtype_of(entry, own, conversion.dtype, is_named=is_named)
             spec = _packed_spec(own, dtype, entry.shape, conversion)
             file.unpacked_as(spec)  # reject tensors that the file type could not store after unpacking
             cast = _cast(own, spec.primitive_type, casting) if dtype else None
             draft.pack(entry, spec, partial(_packed, file, entry, own, spec, cast, threads), cast)
-    return draft.plan()
+    return draft.plan(packed=False)
 
 
 def draft_unpack(
@@ -61,7 +61,7 @@ def draft_unpack(
     casting: Casting = SAME_KIND,
 ) -> Plan:
     """The plan to unpack the tensors with those names, or all packed tensors for None."""
-    draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
+    draft = _Draft(file, _packed_among(file, names))
     for entry in draft.wanted_entries():
         with draft.errors_of(entry):
             tiled = file.tiled(entry)
@@ -73,14 +73,14 @@ def draft_unpack(
             )
         make = partial(made.unpacked, tiled, target, cast, threads)
         draft.unpack(entry, tiled.layout, dtype_in_file, target, make, cast)
-    return draft.plan()
+    return draft.plan(packed=True)
 
 
 def draft_relayout(
     file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None
 ) -> Plan:
     """The plan to relayout the tensors with those names, or all packed tensors for None."""
-    draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
+    draft = _Draft(file, _packed_among(file, names))
     for entry, conversion in draft.conversions(rules):
         with draft.misfits_of(entry, conversion):
             tiled = file.tiled(entry)
@@ -93,7 +93,7 @@ def draft_relayout(
                     f"the layout is for {spec.primitive_type}, but the tensor is {old.primitive_type}"
                 )
             draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads))
-    return draft.plan()
+    return draft.plan(packed=True)
 
 
 class _Draft:
@@ -169,10 +169,12 @@ class _Draft:
         self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make, cast)
         self.layouts[entry.name] = None
 
-    def plan(self) -> Plan:
-        """The complete plan."""
+    def plan(self, *, packed: bool) -> Plan:
+        """The complete plan; `packed` tells whether the file is read as a packed one."""
         outputs, converted = tuple(self.outputs), tuple(self.converted)
-        return Plan(self.file, outputs, converted, self.layouts, tuple(self.misfits), tuple(self.integers))
+        misfits, integers = tuple(self.misfits), tuple(self.integers)
+        unexplained = self.file.unexplained(packed=packed)
+        return Plan(self.file, outputs, converted, self.layouts, misfits, integers, unexplained)
 
     def _named(self, entry: Entry, error: Exception, origin: str) -> LayoutError:
         named = self.file.named(entry, error)
@@ -193,7 +195,11 @@ class _Draft:
         self.converted.append(Converted(entry.name, spec, entry.nbytes, cast))
 
 
-def _packed_names(file: TensorFile) -> set[str]:
+def _packed_among(file: TensorFile, names: Collection[str] | None) -> set[str]:
+    """The tensors with those names, or all packed tensors for None."""
+    chosen = file.chosen(names)
+    if names is not None:
+        return chosen
     return {entry.name for entry in file.entries if file.is_packed(entry)}
 
 
@@ -205,7 +211,7 @@ def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], conversion:
     narrowed = dtype is None and held is not None and lookup(own).numpy == held
     if spec.primitive_type != wanted and not narrowed:
         fate = (
-            f"is {own}\n  convert with --dtype {spec.primitive_type}"
+            f"is {own}\n  convert with --dtype {unambiguous_name(spec.element)}"
             if dtype is None
             else f"becomes {wanted}"
         )
@@ -226,6 +232,14 @@ def _fitting(conversion: Conversion, dtype: str, dims: tuple[int, ...]) -> Spec:
     except LayoutError as error:
         raise MisfitError(str(error)) from error
     return spec
+
+
+def _named_dtype(conversion: Conversion) -> str | None:
+    """The dtype of a layout that names the whole array, such as "bf16[8,8]{0,1}"; None for others."""
+    try:
+        return unambiguous_name(as_layout(conversion.layout, **conversion.parameters).element)
+    except (LayoutError, TypeError):
+        return None
 
 
 def _becomes_float(own: str, dtype: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from codegen import LayoutError, dataclass
 from tilejit.files.npy_header import header, read_mapped
-from tilejit.files.recorded import LAYOUTS_NAME, recorded_layout
+from tilejit.files.recorded import LAYOUTS_NAME, is_listed, recorded_layout
 from tilejit.files.resume import identity_of
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
@@ -24,7 +24,7 @@ from tilejit.files.whole_file import open_ordinary
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import from_numpy, primitive_type
+from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Layout, Shape
 from tilejit.tiled.buffers import check_packable, check_size
@@ -51,6 +51,8 @@ class NpyFile(TensorFile):
     spec: Spec | None = None
     recorded: bool = False
     """Whether `spec` comes from the record beside the file, not from the caller."""
+    listed: bool | None = None
+    """Whether the record beside the file has an entry for it; None without a record."""
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the file."""
@@ -88,7 +90,7 @@ class NpyFile(TensorFile):
         """The array, with raw bytes in the given dtype."""
         if self.array.dtype.kind != "V":
             return self.array
-        meant = primitive_type(element_type).numpy
+        meant = lookup(element_type).numpy
         assert meant is not None
         return self.array.view(meant)
 
@@ -99,6 +101,12 @@ class NpyFile(TensorFile):
     def is_packed(self, entry: Entry) -> bool:
         """Whether the layout of the array is known."""
         return self.spec is not None
+
+    def unexplained(self, *, packed: bool) -> tuple[str, ...]:
+        """The array if it is flat, its layout is not known, and no record says that it is not packed."""
+        lacks = self.listed is False or (packed and self.listed is None)
+        flat = len(self.array.shape) == 1
+        return tuple(entry.name for entry in self.entries if lacks and flat and self.spec is None)
 
     def tiled(self, entry: Entry) -> FileTiles:
         """The array as the flat buffer of its layout.
@@ -184,10 +192,11 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
         OSError: the file cannot be opened.
     """
     spec = recorded_layout(path) if shape is None else as_layout(shape)
+    listed = is_listed(path) if shape is None else None
     array, identity = read_mapped(path)
     entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, array.data.nbytes)
     recorded = shape is None and spec is not None
-    file = NpyFile(str(path), (entry,), array.data, identity, array, spec, recorded)
+    file = NpyFile(str(path), (entry,), array.data, identity, array, spec, recorded, listed)
     if file.recorded:
         try:
             file.tiled(entry)

@@ -49,6 +49,7 @@ class Plan:
         layouts: the layouts that the file records, by tensor name; None for a layout that it drops.
         misfits: the tensors that stay unchanged because the layout does not fit them, and the reasons.
         integers: the tensors that keep their dtype when all tensors are converted to a floating-point type.
+        unexplained: the tensors that may be packed buffers although no layout is known for them.
     """
 
     source: TensorFile = field(repr=False)
@@ -57,6 +58,17 @@ class Plan:
     layouts: Mapping[str, Spec | None]
     misfits: tuple[tuple[str, LayoutError], ...] = ()
     integers: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+    @property
+    def holds_layouts(self) -> bool:
+        """Whether some tensor of the file to write is packed."""
+        return any(
+            self.layouts[entry.name] is not None
+            if entry.name in self.layouts
+            else self.source.is_packed(entry)
+            for entry in self.source.entries
+        )
 
     @property
     def kept(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from codegen import LayoutError, TilejitError, dataclass
+from tilejit.files.json_text import parsed, reason
 from tilejit.files.resume import identity_of
 from tilejit.files.safetensors_header import DTYPE_BITS, read_header, write_header
 from tilejit.files.stream import Made, Mapped, Output
@@ -97,12 +98,13 @@ class SafetensorsFile(TensorFile):
         if text is None:
             raise LayoutError("it is not packed: the metadata has no layout for it")
         try:
-            spec = spec_from_json(json.loads(text))
-        except RecursionError as error:
-            raise LayoutError("the layout in the metadata is nested too deeply") from error
-        except (ValueError, TypeError) as error:
-            raise LayoutError(f"the layout in the metadata cannot be read: {error}") from error
-        check_packable(spec)
+            spec = spec_from_json(parsed(text, "it"))
+            check_packable(spec)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise LayoutError(
+                f"its layout in the metadata of {self.path!r} cannot be read: {reason(error)}\n"
+                "  the file was damaged or changed: pack its source again, or restore it"
+            ) from error
         if (entry.dtype, entry.shape) != self.packed_as(spec):
             stored, (length,) = self.packed_as(spec)
             raise LayoutError(
@@ -110,6 +112,12 @@ class SafetensorsFile(TensorFile):
                 "  the metadata belongs to another tensor, or the file was changed"
             )
         return FileTiles(self.bytes_of(entry), spec)
+
+    def missing(self) -> tuple[str, ...]:
+        """The packed tensors that the metadata describes and the file does not hold."""
+        known = {METADATA_PREFIX + entry.name for entry in self.entries}
+        lost = (key for key in self.metadata if key.startswith(METADATA_PREFIX) and key not in known)
+        return tuple(key.removeprefix(METADATA_PREFIX) for key in lost)
 
     def stored(self, entry: Entry) -> Made:
         """The unchanged bytes of a tensor."""

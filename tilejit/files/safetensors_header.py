@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from codegen import LayoutError
+from tilejit.files.json_text import parsed, shortened
 from tilejit.files.stream import Output
 from tilejit.files.tensor_file import Entry
 
@@ -48,7 +49,7 @@ def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dic
     for entry in entries:
         if entry.begin != at:
             raise LayoutError(
-                f"tensor {_short(entry.name)}: expected data from byte {at} on, got {entry.begin}"
+                f"tensor {shortened(entry.name)}: expected data from byte {at} on, got {entry.begin}"
             )
         at = entry.end
     if at != file_size - 8 - length:
@@ -77,46 +78,26 @@ def write_header(outputs: Iterable[Output], metadata: dict[str, str]) -> bytes:
 def _parse(raw: bytes) -> dict[str, Any]:
     if not raw.startswith(b"{"):
         raise LayoutError("the header does not begin with {")
-    try:
-        text = raw.decode()
-        header = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
-        json.dumps(header, ensure_ascii=False).encode()  # lone surrogates could be read but never written
-    except LayoutError:
-        raise
-    except RecursionError as error:
-        raise LayoutError("the header is nested too deeply") from error
-    except ValueError as error:
-        raise LayoutError(f"the header is not JSON: {str(error)[:80]}") from error
+    header = parsed(raw, "the header", writable=True)
     if not isinstance(header, dict):
         raise LayoutError("the header is not a JSON object")
     return header
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise LayoutError(f"the header names {_short(twice)} twice")
-    return table
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not valid JSON")
-
-
 def _entry(name: str, facts: Any) -> Entry:
     """A tensor's entry in the header, checked."""
     if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
-        raise LayoutError(f"tensor {_short(name)} must have exactly dtype, shape and data_offsets")
+        raise LayoutError(f"tensor {shortened(name)} must have exactly dtype, shape and data_offsets")
     dtype, shape, offsets = facts["dtype"], facts["shape"], facts["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
-        raise LayoutError(f"tensor {_short(name)} has the unknown dtype {_short(dtype)}")
+        raise LayoutError(f"tensor {shortened(name)} has the unknown dtype {shortened(dtype)}")
     if not _sizes(shape):
-        raise LayoutError(f"tensor {_short(name)}: expected a list of sizes as shape, got {_short(shape)}")
+        raise LayoutError(
+            f"tensor {shortened(name)}: expected a list of sizes as shape, got {shortened(shape)}"
+        )
     if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise LayoutError(
-            f"tensor {_short(name)}: expected [begin, end] as data_offsets, got {_short(offsets)}"
+            f"tensor {shortened(name)}: expected [begin, end] as data_offsets, got {shortened(offsets)}"
         )
     count = 1
     for size in shape:  # in order, up to 2^64, as the safetensors library multiplies
@@ -126,8 +107,8 @@ def _entry(name: str, facts: Any) -> Entry:
     if count * DTYPE_BITS[dtype] != 8 * (offsets[1] - offsets[0]):
         taken = offsets[1] - offsets[0]
         raise LayoutError(
-            f"tensor {_short(name)} has {taken} bytes, which do not match dtype {dtype} and "
-            f"shape {_short(shape)}"
+            f"tensor {shortened(name)} has {taken} bytes, which do not match dtype {dtype} and "
+            f"shape {shortened(shape)}"
         )
     return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
 
@@ -135,9 +116,3 @@ def _entry(name: str, facts: Any) -> Entry:
 def _sizes(value: Any) -> bool:
     """Whether it is a list of integers from 0 to 2^63-1."""
     return isinstance(value, list) and all(type(v) is int and 0 <= v <= MAX_SIZE for v in value)
-
-
-def _short(value: Any) -> str:
-    """Quote a value for a message, and cut it if it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -10,6 +10,7 @@ from typing import Any
 
 from codegen import LayoutError, dataclass
 from tilejit.files.file_types import READERS
+from tilejit.files.json_text import parsed, reason
 from tilejit.files.whole_file import open_ordinary, replacing
 
 INDEX_NAME = "model.safetensors.index.json"
@@ -76,8 +77,7 @@ def _read_index(path: Path) -> dict[str, Any]:
     try:
         if len(raw) > MAX_INDEX_BYTES:
             raise LayoutError(f"it is longer than {MAX_INDEX_BYTES} bytes")
-        index = json.loads(raw)
-        json.dumps(index, ensure_ascii=False).encode()  # lone surrogates could be read but never written
+        index = parsed(raw, "it", writable=True)
         if not isinstance(index, dict) or not isinstance(index.get("weight_map"), Mapping):
             raise LayoutError("it has no weight_map")
         for tensor, name in index["weight_map"].items():
@@ -85,8 +85,10 @@ def _read_index(path: Path) -> dict[str, Any]:
         if not index["weight_map"]:
             raise LayoutError("its weight_map names no tensor")
     except (ValueError, RecursionError) as error:
-        cause = str(error) or "it is nested too deeply"
-        raise LayoutError(f"{str(path)!r} is not an index of shards: {cause[:200]}") from error
+        raise LayoutError(
+            f"{str(path)!r} is not an index of shards: {reason(error)[:200]}\n"
+            "  restore it, or remove it to convert all files of the directory"
+        ) from error
     return index
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from codegen import LayoutError, dataclass
+from tilejit.files.json_text import shortened
 from tilejit.files.resume import Identity
 from tilejit.files.stream import Made, Output
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
@@ -121,14 +122,33 @@ class TensorFile(ABC):
             LayoutError: the header exceeds the format's limit.
         """
 
+    def unexplained(self, *, packed: bool) -> tuple[str, ...]:
+        """The names of the tensors that may be packed buffers although no layout is known for them.
+
+        Args:
+            packed: whether the file is read as a packed one, so that a layout is expected.
+        """
+        return ()
+
+    def missing(self) -> tuple[str, ...]:
+        """The names of the packed tensors that the file describes and does not hold."""
+        return ()
+
     def chosen(self, names: Collection[str] | None) -> set[str]:
         """The names of the tensors to convert: the given names, or all names for None.
 
         Raises:
-            LayoutError: the file lacks one of them.
+            LayoutError: the file lacks one of them, or one that it describes.
         """
         known = {entry.name for entry in self.entries}
         if names is None:
+            if lost := self.missing():
+                more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+                raise LayoutError(
+                    f"{self.path!r} lacks the packed tensor {shortened(lost[0])}{more}, whose layout its "
+                    "metadata describes\n  the file was changed after it was packed: restore it, or name the "
+                    "tensors to convert with --tensor"
+                )
             return known
         unknown = [name for name in names if name not in known]
         if unknown:

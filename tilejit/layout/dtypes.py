@@ -245,6 +245,11 @@ def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
     found = _NUMPYS_OWN.get(native)
     if found is None and "ml_dtypes" in sys.modules:
         found = _of_ml_dtypes().get(native)
+    if found is None and dtype.kind == "V" and dtype.names is None and dtype.subdtype is None:
+        raise LayoutError(
+            f"NumPy's dtype {_short(str(dtype))} holds raw bytes, as np.load returns elements such as bf16\n"
+            "  view the array in its dtype, e.g. x.view(ml_dtypes.bfloat16)"
+        )
     if found is None:
         raise LayoutError(
             f"NumPy's dtype {_short(str(dtype))} has no XLA counterpart\n"
