@@ -22,6 +22,7 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
+from codegen.schedule.machine import machine
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level, cpu_name
 from codegen.support.errors import KernelError
@@ -64,6 +65,8 @@ _planned = 0
 def machine_thresholds(footprint: int) -> Thresholds:
     """The thresholds for a copy that reads and writes `footprint` bytes; a large copy may measure."""
     global _known
+    if (given := machine().stream_bytes) is not None:
+        return Thresholds(stream_bytes=given)
     if footprint < CALIBRATED_FROM_BYTES:
         return DEFAULT_THRESHOLDS
     if _known is None:

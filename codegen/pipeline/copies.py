@@ -221,7 +221,7 @@ class _Maker:
             launch,
             self._vector_size(box),
             self.options.threads,
-            lambda other: self._misaligned_launch(box, other, tables),
+            lambda strip, other: self._misaligned_launch(strip, other, tables),
         )
 
     def _misaligned_launch(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from codegen.analysis.element_ranges import NONE
@@ -15,6 +14,7 @@ from codegen.ir.values import Const, Load, Local, Op, Value
 from codegen.pipeline.loops import loop_kernel, vectorize_function
 from codegen.runtime.loop_kernel import LoopKernel
 from codegen.schedule.machine import machine
+from codegen.support.caching import cached
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def limits_call(limits: Limits, dtype: str, array: NDArray[Any], at: int) -> Dir
     return replace(call, operands=((at, offset), result))
 
 
-@cache
+@cached(256)
 def limits_kernel(dtype: str, rank: int, dense: bool) -> LoopKernel:
     """The kernel of `outside_function` in super-vectors."""
     function = outside_function(dtype, rank, dense)

@@ -14,7 +14,7 @@ from codegen.maps.refine import PairTable
 from codegen.passes.parametrize import loop_names
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, run_passes
+from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, STRIP, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
@@ -207,11 +207,19 @@ def trips_of(nest: TransferNest) -> int:
 
 
 def with_alternative(
-    launch: Launch, size: VectorSize | None, threads: int, make: Callable[[Schedule], Launch]
+    launch: Launch, size: VectorSize | None, threads: int, make: Callable[[StridedBox, Schedule], Launch]
 ) -> Launch:
-    """The launch with a fallback for destinations that are not aligned to a cache line."""
+    """The launch with a fallback for destinations that are not aligned to a cache line.
+
+    Its schedule is chosen for the box of the launch, which is strip-mined for it as it says.
+    """
     otherwise = misaligned(launch.step.schedule, launch.step.box, size, threads)
-    return replace(launch, misaligned=make(otherwise)) if otherwise else launch
+    if otherwise is None:
+        return launch
+    strips = run_passes(STRIP, launch.step.box, otherwise)
+    if len(strips) > 1:
+        raise AssertionError(f"expected a schedule for one launch, got one for {len(strips)}: {otherwise}")
+    return replace(launch, misaligned=make(strips[0], otherwise))
 
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:

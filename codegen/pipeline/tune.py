@@ -23,9 +23,10 @@ from codegen.pipeline.steps import launch_of, reach_of, step_of, with_alternativ
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part
+from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import Cache
-from codegen.support.cpu import cpu_level, cpu_name
+from codegen.support.cpu import cpu_name
 
 MOST_BYTES = 64 << 20
 """The most scratch memory that a measurement uses, source and destination together."""
@@ -74,7 +75,7 @@ def tuned(
 
 def machine_facts(threads: int, specialize: str) -> tuple[object, ...]:
     """The dependencies of a measurement, besides the box that is measured."""
-    return threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
+    return threads, specialize, cpu_name(), machine(), compiler_digest()
 
 
 def _pick(
@@ -257,7 +258,7 @@ def _launch(
     """A launch with its kernel and tables already built, so that no thread waits for another."""
     launch = launch_of(step_of(box, schedule, specialize=specialize), bounds)
     launch = with_alternative(
-        launch, None, threads, lambda other: _launch(box, other, bounds, specialize, threads)
+        launch, None, threads, lambda strip, other: _launch(strip, other, bounds, specialize, threads)
     )
     _ = launch.step.kernel.call
     launch.prepare()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from codegen.schedule.call_limits import BOUND_BY_MEMORY, LAST_CACHE_BYTES, PARALLEL_BYTES
 from codegen.schedule.machine import machine
+from codegen.support.caching import cached
 from codegen.support.errors import KernelError, KernelValueError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -120,7 +121,7 @@ def check_threads(threads: int | None) -> None:
         thread_count(threads, 0)
 
 
-@cache
+@cached(16)
 def parallel_bytes(slowness: int) -> int:
     """Bytes read and written from which a call with this slowness gets several threads."""
     cache = min(machine().last_cache_bytes or LAST_CACHE_BYTES, LAST_CACHE_BYTES)

@@ -14,13 +14,8 @@ from codegen.maps.block_grid import BlockGrid, Dims, grains
 from codegen.maps.digit_trees import Leaf, ceil_div
 from codegen.schedule.machine import machine
 
-BLOCK_BYTES = min(384 << 10, machine().second_cache_bytes * 3 // 8)
-"""Most bytes of a block: with the memory that is read and written meanwhile, it fits in the second cache.
-With a cache of 512 KiB, blocks of 192 KiB are 1.15 times as fast as blocks of 384 (Zen 3, 2026-11)."""
-
-NEAR_BLOCK_BYTES = machine().first_cache_bytes // 2
-"""Most bytes of a near block: it stays in the first cache while the lines of the next one are requested into
-the second."""
+BLOCK_BYTES = 384 << 10
+"""Most bytes of a block, on any machine."""
 
 LEAST_STEP_BYTES, LEAST_CHUNK_BYTES = LINE_BYTES, LINE_BYTES // 2
 """A layout that advances as far from element to element of a row, or has its runs along another dimension,
@@ -104,10 +99,11 @@ def _near_extents(dims: Dims, grains: Dims, runs: Sequence[Run], itemsize: int) 
     runs: of the source first, and of the destination last
     """
     out = [min(n, g) for n, g in zip(dims, grains, strict=True)]
-    if prod(out) * itemsize > NEAR_BLOCK_BYTES:
+    most = _most_near_bytes()
+    if prod(out) * itemsize > most:
         return None
     inner, (source, _), (target, step) = len(dims) - 1, runs[0], runs[-1]
-    while 2 * prod(out[:-1]) * max(out[-1] * itemsize, LINE_BYTES) <= NEAR_BLOCK_BYTES:
+    while 2 * prod(out[:-1]) * max(out[-1] * itemsize, LINE_BYTES) <= most:
         order = [inner] * (out[inner] * itemsize < NEAR_ROW_BYTES)
         order += [target] * (out[target] * step < NEAR_RUN_BYTES)
         order += [source, *reversed(range(len(dims)))]
@@ -121,12 +117,28 @@ def _near_extents(dims: Dims, grains: Dims, runs: Sequence[Run], itemsize: int) 
 def _extents(dims: Dims, grains: Dims, itemsize: int) -> Dims | None:
     """Complete inner dimensions while they fit; then as many grains of the next one as fit."""
     out = [min(n, g) for n, g in zip(dims, grains, strict=True)]
-    if prod(out) * itemsize > BLOCK_BYTES:
+    most = _most_bytes()
+    if prod(out) * itemsize > most:
         return None
     for d in reversed(range(len(dims))):
-        room = BLOCK_BYTES // (prod(out) * itemsize)
+        room = most // (prod(out) * itemsize)
         out[d] = min(dims[d], out[d] * room)
     return tuple(out)
+
+
+def _most_bytes() -> int:
+    """Most bytes of a block: with the memory that is read and written meanwhile, it fits in the second cache.
+
+    With a cache of 512 KiB, blocks of 192 KiB are 1.15 times as fast as blocks of 384 (Zen 3, 2026-11).
+    """
+    return min(BLOCK_BYTES, machine().second_cache_bytes * 3 // 8)
+
+
+def _most_near_bytes() -> int:
+    """Most bytes of a near block: it stays in the first cache while the lines of the next one are requested
+    into the second.
+    """
+    return machine().first_cache_bytes // 2
 
 
 def block_strides(extents: Dims, itemsize: int) -> Dims:
@@ -142,9 +154,9 @@ def block_bytes(extents: Dims, itemsize: int) -> int:
 
 def stays_near(extents: Dims, itemsize: int) -> bool:
     """Whether a block with these strides stays in the first cache."""
-    return block_bytes(extents, itemsize) <= 2 * NEAR_BLOCK_BYTES
+    return block_bytes(extents, itemsize) <= 2 * _most_near_bytes()
 
 
 def stays_in_cache(extents: Dims, itemsize: int) -> bool:
     """Whether a block with these strides fits: with short rows, it is larger than its elements."""
-    return block_bytes(extents, itemsize) <= 2 * BLOCK_BYTES
+    return block_bytes(extents, itemsize) <= 2 * _most_bytes()

@@ -68,6 +68,9 @@ def grouped_axes(
     With these digits in the transfer, the source is read in order. `together` iterations of the last digit
     fit in the buffer; None means all of them. `groups` is None if result rows are aligned and need no buffer,
     and empty if the loops outside would be too few for the threads.
+
+    `on_lines` says whether the destination begins a line. If it doesn't, the schedule is the alternative of
+    one launch, so it has to be one launch as well: no iterations of the last digit are left over.
     """
     columns, _, *joined = inner
     if box.source is None or not joined or (on_lines and box.axis(columns).dst % LINE_BYTES == 0):
@@ -77,6 +80,8 @@ def grouped_axes(
     together: int | None = None
     for loop in sorted(outer, key=lambda x: abs(x.src)):
         room, extent = MOST_GROUPED // rows, loop.extent
+        if not on_lines:
+            room = max((n for n in range(1, room + 1) if extent % n == 0), default=0)
         if abs(loop.src) >= step or room < 2:
             break
         groups.append(loop.name)

@@ -18,8 +18,8 @@ from codegen.schedule.choose_stages import LEAST_STAGED_BYTES, BoxSchedule
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import TileSize
 
-BLOCK_BYTES = min(256 << 10, machine().second_cache_bytes // 4)
-"""Most bytes of a block: with the memory that is read and written meanwhile, less than a second cache."""
+BLOCK_BYTES = 256 << 10
+"""Most bytes of a block, on any machine."""
 
 MOST_COLUMNS = 1 << 12
 """Columns per tile if a block is transposed, a line of each row at a time: the hardware follows 32 rows, not
@@ -46,13 +46,14 @@ def _extents(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> D
     grains = layout.grains()
     if any(n % g for n, g in zip(dims, grains, strict=True)):
         return None
+    most = min(BLOCK_BYTES, machine().second_cache_bytes // 4)  # a block, and what is read and written for it
     by_rows = sorted(range(len(dims)), key=lambda d: abs(strides[d]))
     for order in (by_rows, by_rows[::-1]):
         out = list(grains)
         for d in order:
-            room = BLOCK_BYTES // itemsize // prod(out)
+            room = most // itemsize // prod(out)
             out[d] = _even(dims[d] // grains[d], room) * grains[d] if room else out[d]
-        if prod(out) * itemsize <= 2 * BLOCK_BYTES and block_digits(layout, tuple(out)):
+        if prod(out) * itemsize <= 2 * most and block_digits(layout, tuple(out)):
             return tuple(out)
     return None
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
+from codegen.support.caching import clear_caches
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass
 
@@ -33,6 +36,7 @@ class Machine:
         second_cache_bytes: the size of a core's L2 cache.
         last_cache_bytes: the size of the L3 cache, which cores share; 0 if it is not known.
         first_cache_bytes: the size of a core's L1 data cache.
+        stream_bytes: the size from which copies bypass the cache; None if it is measured.
     """
 
     level: str
@@ -42,15 +46,44 @@ class Machine:
     second_cache_bytes: int
     last_cache_bytes: int
     first_cache_bytes: int = 1 << 15
+    stream_bytes: int | None = None
 
 
-@cache
+_described: Machine | None = None
+
+
 def machine() -> Machine:
-    """This machine, at the CPU level of this process.
+    """The machine that schedules target: this one, or the one that `described` names.
 
     Raises:
         KernelError: TILEJIT_CPU names a level that this CPU does not have.
     """
+    return _described or _this_machine()
+
+
+@contextmanager
+def described(other: Machine) -> Iterator[None]:
+    """Inside the block, schedule for another machine, on all threads.
+
+    >>> with described(replace(machine(), first_cache_ways=12, stream_bytes=2 << 20)):
+    ...     tilejit.copyto(out, a)
+
+    Kernels are still compiled for this CPU. Caches are emptied on entry and on exit, so that no plan outlives
+    its machine. Plans that the caller holds do.
+    """
+    global _described
+    before, _described = _described, other
+    clear_caches()
+    try:
+        yield
+    finally:
+        _described = before
+        clear_caches()
+
+
+@cache
+def _this_machine() -> Machine:
+    """This machine, at the CPU level of this process."""
     level = cpu_level().name
     ways, size = _read("index0/ways_of_associativity"), _read("index2/size")
     last, first = _read("index3/size") << 10, _read("index0/size") << 10
