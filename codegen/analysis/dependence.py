@@ -28,6 +28,7 @@ from codegen.ir.index import (
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Dependence:
             (False, True): "is read and {} written",
             (True, True): "is written and {} written",
         }[self.earlier.stores, self.later.stores]
-        index = next(loop.node.index for loop in self.earlier.loops if loop.number == self.loop)
+        around = (loop.node.index for loop in self.earlier.loops if loop.number == self.loop)
+        index = expect(around, f"loop {self.loop}", self.earlier)
         return (
             f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index} of the super-vector"
         )

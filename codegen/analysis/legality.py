@@ -27,6 +27,7 @@ from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 Choice = Mapping[int, int]
 """The vector dimension of each loop, by its number."""
@@ -172,7 +173,8 @@ def _dependences(accesses: Sequence[Access], choice: Choice, request: Request) -
     found = first_dependence(accesses, request.lanes(choice))
     if found is None:
         return None
-    index = next(x.node.index for x in found.later.loops if x.number == found.loop)
+    around = (x.node.index for x in found.later.loops if x.number == found.loop)
+    index = expect(around, f"loop {found.loop}", found.later)
     if found.has_same_subscripts and is_indexed(found.later, index):
         return Refusal(found.loop, SCATTER, _SCATTER.format(found.later))
     return Refusal(found.loop, CARRIED, str(found))

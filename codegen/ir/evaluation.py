@@ -39,6 +39,7 @@ from codegen.ir.values import (
 )
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError, KernelIndexError
+from codegen.support.lookups import expect
 
 Number: TypeAlias = Any
 """A NumPy scalar, or an array of a super-vector's lanes."""
@@ -216,7 +217,7 @@ class Evaluation:
         values: dict[str, Any] = dict(self.symbols)
         for dimension, name in enumerate(along):
             if name:
-                step = next(lanes.step for lanes in self.lanes if lanes.index == name)
+                step = expect((x.step for x in self.lanes if x.index == name), f"lanes of {name}", self.lanes)
                 values[name] = values[name] + step * _ramp(shape, dimension)
         return values
 

@@ -20,6 +20,7 @@ from codegen.ir.values import (
     Value,
 )
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 RESULTS = "results:"
 """The operand that the results of a function are written to, 8 bytes each. No argument has a colon."""
@@ -324,7 +325,8 @@ class Function:
 
     def array(self, name: str) -> ArrayArg:
         """The array argument with that name."""
-        return next(a for a in self.arguments if isinstance(a, ArrayArg) and a.name == name)
+        arrays = (a for a in self.arguments if isinstance(a, ArrayArg))
+        return expect((a for a in arrays if a.name == name), f"array {name}", self.name)
 
     @property
     def operands(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from math import prod
 from typing import Literal, TypeAlias
 
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import Known, expect
 
 Side: TypeAlias = Literal["dst", "src"]
 
@@ -100,11 +101,11 @@ class StridedBox:
     @property
     def extents(self) -> dict[str, int]:
         """The extent of each axis."""
-        return {axis.name: axis.extent for axis in self.axes}
+        return Known((axis.name, axis.extent) for axis in self.axes)
 
     def axis(self, name: str) -> Axis:
         """The axis with that name."""
-        return next(axis for axis in self.axes if axis.name == name)
+        return expect((axis for axis in self.axes if axis.name == name), f"axis {name}", self)
 
     def digits(self, names: Iterable[str]) -> tuple[Digit, ...]:
         """(extent, source stride, destination stride) of some axes."""
@@ -167,7 +168,8 @@ def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[Stride
 
     outer  the name of the axis over the blocks, `o` above
     """
-    k, axis = next((k, x) for k, x in enumerate(box.axes) if x.name == name)
+    axis = box.axis(name)
+    k = box.axes.index(axis)
     full, rest = divmod(axis.extent, block)
     before, after = box.axes[:k], box.axes[k + 1 :]
     blocks = Axis(outer, full, axis.src * block, axis.dst * block)

@@ -8,6 +8,7 @@ from codegen.ir.index import Affine, Index, Sum, elements_in, index_symbols
 from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import IndexValue, Load, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _collect(
                     found.append(Access(array, subscripts, False, len(found), around))
                 found.append(Access(array, subscripts, True, len(found), around))
             case For():
-                loop = next(loops)
+                loop = expect(loops, f"another loop for {node.index}", "a function")
                 for carried in node.carried:
                     read(carried.start, around)
                 _collect(node.body, iter(loop.inside), (*around, loop), found)

@@ -14,6 +14,7 @@ from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import before, named_ends, with_ends
 from codegen.passes.new_names import NewNames
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, VectorLoop
+from codegen.support.lookups import expect
 
 
 def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
@@ -39,7 +40,8 @@ def _body(body: tuple[Statement, ...], plans: Iterator[LoopPlan], names: NewName
         if not isinstance(statement, For):
             made.append(statement)
             continue
-        plan, inside = next(plans), _body if statement.size == 1 else _skipped
+        plan = expect(plans, f"a plan of {statement.index}", "the registers of a function")
+        inside = _body if statement.size == 1 else _skipped
         loop = replace(statement, body=inside(statement.body, plans, names))
         made += _hoisted(loop, names) if isinstance(plan, VectorLoop) and loop.size > 1 else [loop]
     return tuple(made)
@@ -49,7 +51,7 @@ def _skipped(body: tuple[Statement, ...], plans: Iterator[LoopPlan], _: NewNames
     """A vectorized body, unchanged, after skipping the plans of its loops."""
     for statement in flat(body):
         if isinstance(statement, For):
-            next(plans)
+            expect(plans, f"a plan of {statement.index}", "the registers of a function")
     return body
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from codegen.schedule.transfers import (
 )
 from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 NAMES = "abcdefgh"
 """Names of the loops around a transfer in the source of a kernel, which many copies share."""
@@ -75,7 +76,11 @@ def parametrize_sizes(
 def loop_names(nest: TransferNest) -> tuple[str, ...]:
     """A kernel's names for the loops around a transfer: letters, or their own names if over super-vectors."""
     names = iter(NAMES)
-    return tuple(x.axis if x.axis in (ROWS, COLUMNS) else next(names) for x in nest.loops)
+    return tuple(x.axis if x.axis in (ROWS, COLUMNS) else _another(names) for x in nest.loops)
+
+
+def _another(names: Iterator[str]) -> str:
+    return expect(names, "a name for another loop", NAMES)
 
 
 _Sizes = Callable[[str, Size], Size]
@@ -144,13 +149,13 @@ def axis_names(nest: TransferNest, schedule: Schedule) -> str:
     outer = [x.axis for x in inner.loops if x.axis not in ("rows", "columns", "layers")]
     cut = schedule.transpose
     sides = [f"i = {' '.join(cut.rows)}", f"j = {' '.join(cut.columns)}"]
-    return ", ".join([*(f"{next(names)} = {axis}" for axis in outer), *sides])
+    return ", ".join([*(f"{_another(names)} = {axis}" for axis in outer), *sides])
 
 
 def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
     """Tiles and blocks remain literals; offsets of joined digits come as run-time tables."""
     names = iter(NAMES)
-    loops = (x if x.axis in ("rows", "columns") else _loop(size, next(names), x) for x in transfer.loops)
+    loops = (x if x.axis in ("rows", "columns") else _loop(size, _another(names), x) for x in transfer.loops)
     return replace(
         transfer,
         loops=tuple(loops),
@@ -172,7 +177,7 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
         if given.axis == "layers":
             strides = size("layer_src", given.src), size("layer_dst", given.dst)
             return Loop("layers", size("groups", given.extent), *strides)
-        return _loop(size, next(names), given)
+        return _loop(size, _another(names), given)
 
     steps: dict[str, Any] = {"column_step": 0, "panel_bytes": size("panel_bytes", transfer.panel_bytes)}
     steps["panel_step"] = _step(size, "panel_pitch", transfer.panel_step)

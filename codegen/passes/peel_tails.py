@@ -15,6 +15,7 @@ from codegen.passes.loop_bounds import before, full_blocks_end, iterations, name
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
@@ -57,7 +58,7 @@ class _Peel:
             case If(tests, then, otherwise):
                 return [If(tests, self.body(then), self.body(otherwise))]
             case For():
-                plan = next(self.plans)
+                plan = expect(self.plans, f"a plan of {node.index}", "the registers of a function")
                 if isinstance(plan, TransposedLoops):
                     return self.blocks(node, plan)
                 if isinstance(plan, VectorLoop) and node.size > 1:
@@ -76,7 +77,7 @@ class _Peel:
         """Skip the plans of the loops of a body that stays unchanged."""
         for statement in body:
             if isinstance(statement, For):
-                next(self.plans)
+                expect(self.plans, f"a plan of {statement.index}", "the registers of a function")
                 self.skip(statement.body)
 
     def value(self, value: Value) -> Value:

@@ -13,6 +13,7 @@ from codegen.ir.visit import loads
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
+from codegen.support.lookups import expect
 
 
 def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
@@ -47,7 +48,8 @@ def _in_entry(node: For, nest: TransferNest) -> For:
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
-    first = next(k for k, x in enumerate(body) if not isinstance(x, Let | View))
+    numbered = (k for k, x in enumerate(body) if not isinstance(x, Let | View))
+    first = expect(numbered, "a statement", f"the loop over {node.index}")
     return replace(node, body=(*body[:first], *requests, *body[first:]))
 
 

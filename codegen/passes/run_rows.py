@@ -9,6 +9,7 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.rewriting import in_sizes
 from codegen.schedule.registers import LoopPlan, RegisterSchedule
 from codegen.support.errors import KernelError
+from codegen.support.lookups import expect
 
 
 def run_rows(function: Function, schedule: RegisterSchedule) -> Function:
@@ -41,7 +42,7 @@ def _rows(statement: Statement, plans: Iterator[LoopPlan], position: int) -> Sta
     if not isinstance(statement, For):
         return statement
     loop = statement
-    if next(plans) is None and loop.size > 1:
+    if expect(plans, f"a plan of {loop.index}", "the registers of a function") is None and loop.size > 1:
         loop = in_sizes(loop, 1, position)
     inside = position + (loop.size > 1)
     return replace(loop, body=tuple(_rows(s, plans, inside) for s in loop.body))

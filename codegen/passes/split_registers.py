@@ -19,6 +19,7 @@ from codegen.passes.transposed_registers import by_columns, transposed, with_col
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
+from codegen.support.lookups import expect
 
 
 def split_registers(function: Function, _: RegisterSchedule) -> Function:
@@ -239,7 +240,8 @@ def _carries_blocks(loop: For) -> Lanes | None:
     if not shapes:
         return None
     (block,) = shapes[0]
-    lanes = next(s.lanes for s in flat(loop.body) if isinstance(s, For) and s.lanes)
+    inner = (s.lanes for s in flat(loop.body) if isinstance(s, For) and s.lanes)
+    lanes = expect(inner, "a loop of lanes", f"the loop over {loop.index}")
     return Lanes(loop.index, lanes, block // lanes, 0)
 
 

@@ -15,6 +15,7 @@ from codegen.passes.scan_values import masked
 from codegen.passes.vector_values import Lane, lane_mask
 from codegen.schedule.registers import StripSchedule
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 def strip_loops(function: Function, schedule: StripSchedule) -> Function:
@@ -56,12 +57,12 @@ class _Strips:
 
     def loop(self, loop: For, position: int, renamed: dict[str, Local]) -> For:
         """A loop, in strips if it has blocks; `renamed` gets the accumulators after strips."""
-        blocks = next(self.blocks)
+        blocks = expect(self.blocks, f"blocks of {loop.index}", "the strips of a function")
         if not blocks:
             return replace(loop, body=self.body(loop.body, position + (loop.size > 1)))
         for statement in flat(loop.body):
             if isinstance(statement, For):
-                next(self.blocks)
+                expect(self.blocks, f"blocks of {statement.index}", "the strips of a function")
         nest = vector_nest(loop)
         names = [fresh_name(f"{each.index}_{self.index}", self.taken) for each in nest]
         made = _in_blocks(loop, blocks, names, position)

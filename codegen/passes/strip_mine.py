@@ -39,5 +39,5 @@ def _with_strips(box: StridedBox, name: str, strips: str) -> StridedBox:
     """The box with an axis over strips, which a remainder lacks."""
     if any(axis.name == strips for axis in box.axes):
         return box
-    at = next(k for k, axis in enumerate(box.axes) if axis.name == name)
+    at = box.axes.index(box.axis(name))
     return replace(box, axes=(*box.axes[:at], Axis(strips, 1, 0, 0), *box.axes[at:]))

@@ -11,6 +11,7 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import Loop, accesses_of, loops_of
 from codegen.passes.new_names import fresh_name
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,12 @@ def tile_loops(function: Function, sizes_of: Mapping[int, int]) -> TiledLoops:
 
     def cut(body: tuple[Statement, ...], loops: Sequence[Loop]) -> tuple[Statement, ...]:
         following = iter(loops)
-        return tuple(nest(next(following)) if isinstance(node, For) else node for node in body)
+        return tuple(
+            nest(expect(following, f"another loop for {node.index}", "a tiled nest"))
+            if isinstance(node, For)
+            else node
+            for node in body
+        )
 
     def nest(loop: Loop) -> For:
         band = _band(loop)

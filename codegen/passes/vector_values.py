@@ -15,6 +15,7 @@ from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value,
 from codegen.ir.visit import Loop, coefficient, constant_trips
 from codegen.passes.scan_values import masked, prefix_name, with_prefixes
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 class Lane(NamedTuple):
@@ -66,7 +67,7 @@ def _body(
             case Store():
                 out.append(_store(node, scope))
             case For():
-                out += _for(node, next(loops), sizes, scope)
+                out += _for(node, expect(loops, f"another loop for {node.index}", "a function"), sizes, scope)
     return tuple(out)
 
 

@@ -151,9 +151,8 @@ class _Maker:
         folded = table_axes(made, past_cache=past_cache)
         if not folded:
             return box
-        digits = {axis.name: (axis.extent, axis.src, axis.dst) for axis in made.axes}
-        tables = tuple(_strided_table(*digits.pop(name)) for name in folded)
-        kept = [*digits.values()]
+        tables = tuple(_strided_table(*digit) for digit in made.digits(folded))
+        kept = [*made.digits(axis.name for axis in made.axes if axis.name not in folded)]
         run = made.width // self.boxed.dst.width
         if run > 1:
             kept.append((run, self.boxed.src.width, self.boxed.dst.width))

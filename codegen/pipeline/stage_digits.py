@@ -25,6 +25,7 @@ from codegen.schedule.choose_digits import (
     staged_cycles,
 )
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 
 def in_digits(
@@ -83,7 +84,7 @@ class _Stages:
 
     def cycles(self) -> float:
         """Cycles per 16 bytes of both stages."""
-        return staged_cycles(*map(box_schedules, self._of(next(self.grid.ends()))))
+        return staged_cycles(*map(box_schedules, self._of(expect(self.grid.ends(), "a block", self.grid))))
 
     def program(self) -> StagedProgram:
         """The copy."""

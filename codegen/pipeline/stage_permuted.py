@@ -15,6 +15,7 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
 from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_permuted import goes_in_periods, packing_tile, permuted_grid
+from codegen.support.lookups import Known
 
 
 def in_periods(
@@ -57,7 +58,7 @@ def in_periods(
 
 def _strides(array: AccessMap) -> Dims | None:
     """The strides in bytes of a strided array; None for another layout."""
-    found = {r.dims: r.tree.stride for r in array.roots if isinstance(r.tree, Leaf)}
+    found = Known((r.dims, r.tree.stride) for r in array.roots if isinstance(r.tree, Leaf))
     if array.base or array.unit_bits != 8 or len(found) != len(array.dims):
         return None
     return tuple(found[(d,)] for d in range(len(array.dims)))

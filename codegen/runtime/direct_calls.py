@@ -30,6 +30,7 @@ from codegen.runtime.kernel import native_address
 from codegen.simd import direct_fields as words
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock, hold_in_forks
+from codegen.support.lookups import expect
 from codegen.support.settings import settings
 from codegen.support.versions import is_free_threaded
 
@@ -100,7 +101,8 @@ class Direct:
 
     def _answer_directly(self, entry: Entry | None) -> None:
         """Let native code also answer calls that fit an entry, if it can; the latest entries are kept."""
-        owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
+        kinds = (kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
+        owner: Any = expect(kinds, "_in_python", type(self).__mro__)
         if entry is None or not entry.fits or not make_direct(owner):
             return
         if not all(map(holds_in_slots, entry.holders)):

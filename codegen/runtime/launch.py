@@ -17,6 +17,7 @@ from codegen.runtime.threads import scratch
 from codegen.schedule.call_limits import UNEVEN
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import Known
 
 if TYPE_CHECKING:  # a stored program loads neither tables nor schedules
     from codegen.maps.refine import PairTable
@@ -95,7 +96,7 @@ class Launch:
     @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The argument table; addresses of tables that each call gets are still 0."""
-        given = {**self.calls.given, **self.runs.numbers}
+        given = Known({**self.calls.given, **self.runs.numbers})
         given.update((name, table.ctypes.data) for name, table in self.runs.tables.items())
         if self.fill:
             given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))

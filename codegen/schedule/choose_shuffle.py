@@ -16,6 +16,7 @@ from codegen.schedule.choose_order import padded_rank
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Schedule, long_loop
 from codegen.schedule.shuffles import PARTS, ShuffleSchedule, period_offsets, register_parts
+from codegen.support.lookups import expect
 
 MOST_PERIOD_BYTES = 1 << 10
 """Longer periods have tables that crowd the source out of the first cache."""
@@ -107,7 +108,8 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
             return (ELEMENT_CYCLES + LOOP_CYCLES / count) * LANE_BYTES / width
         case "interleave" if len(schedule.inner) == 2:
             axis = box.axis(long_loop(schedule.mode, schedule.inner, schedule.interleave))
-            short = next(box.axis(name).extent for name in schedule.inner if name != axis.name)
+            others = (name for name in schedule.inner if name != axis.name)
+            short = box.axis(expect(others, "a short loop", schedule)).extent
             if width in SCALAR_WIDTHS and axis.extent < least_block(short, width):
                 return SCALAR_CYCLES * LANE_BYTES / width
             long = axis.extent * width

@@ -9,6 +9,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.schedule import TransposeSchedule
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 MOST_JOINED = 1 << 14
 """Maximum number of rows or columns in one table: 128 KiB."""
@@ -48,8 +49,8 @@ class TransposeBox:
         special  whether the box may have a kernel that few others share, although it is small
         """
         width, source_width = box.width, box.source_width
-        row = next(x for x in box.axes if x.dst == width)
-        column = next(x for x in box.axes if x.src == source_width)
+        row = expect((x for x in box.axes if x.dst == width), "a contiguous row", box)
+        column = expect((x for x in box.axes if x.src == source_width), "a contiguous column", box)
         return cls(box.axes, row, column, width, source_width, box.converts, special)
 
     @property
@@ -59,8 +60,11 @@ class TransposeBox:
 
     def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
         """The numbers of joined rows and of joined columns."""
-        extents = {x.name: x.extent for x in self.axes}
-        return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
+        return size_of(list(map(self.axis, cut.rows))), size_of(list(map(self.axis, cut.columns)))
+
+    def axis(self, name: str) -> Axis:
+        """The digit with that name."""
+        return expect((x for x in self.axes if x.name == name), f"axis {name}", self.axes)
 
     def chain(self, first: Axis, on: Side, without: tuple[Axis, ...]) -> list[Axis]:
         """The digits that are contiguous with `first` on one side, most minor first."""

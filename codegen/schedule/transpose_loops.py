@@ -70,8 +70,7 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
         loops = _padded(_in_order(_panel_steps(box, cut), threads), threads)
         separate = machine().registers < MANY_REGISTERS
         return replace(cut, loops=loops, separate=separate, requests=_requests(box, cut))
-    axes = {x.name: x for x in box.axes}
-    rows, columns = (tuple(axes[name] for name in names) for names in (cut.rows, cut.columns))
+    rows, columns = (tuple(map(box.axis, names)) for names in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
     steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
     tall, wide = cut.around(cut.tile)
@@ -261,7 +260,7 @@ def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int
     rows, columns = box.counts(cut)
     across = -(-columns // cut.tile[1])
     if cut.layers:
-        extent = next(x.extent for x in box.axes if x.name == cut.layers)
+        extent = box.axis(cut.layers).extent
         return replace(cut, together=max(1, min(cut.together, others * extent // (4 * threads))))
     tiles = others * -(-rows // cut.tile[0]) * across
     if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):

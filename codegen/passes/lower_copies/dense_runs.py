@@ -20,6 +20,7 @@ from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfers import RUN_OFFSETS, RUN_PANEL_OFFSETS
 from codegen.schedule.transposes import TransposeRuns
+from codegen.support.lookups import expect
 
 
 def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
@@ -37,7 +38,7 @@ def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
 
 def layer_stride(t: TransposeRuns) -> int | str:
     """The source bytes from layer to layer."""
-    return next(x.src for x in t.loops if x.axis == "layers")
+    return expect((x.src for x in t.loops if x.axis == "layers"), "a loop over layers", t.loops)
 
 
 def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
