@@ -204,9 +204,11 @@ if _TYPE_CHECKING:
     from codegen.support.caching import lazy as lazy
     from codegen.support.caching import lazy_pattern as lazy_pattern
     from codegen.support.caching import on_clear as on_clear
+    from codegen.support.callers import caller_stacklevel as caller_stacklevel
     from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.cpu import cpu_name as cpu_name
     from codegen.support.dataclasses import dataclass as dataclass
+    from codegen.support.errors import FallbackWarning as FallbackWarning
     from codegen.support.errors import IntegerError as IntegerError
     from codegen.support.errors import KernelError as KernelError
     from codegen.support.errors import KernelIndexError as KernelIndexError
@@ -316,11 +318,13 @@ _HOMES = {
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
+    "support.callers": "caller_stacklevel",
     "support.cpu": "cpu_level cpu_name",
     "support.dataclasses": "dataclass",
     "support.errors": (
-        "IntegerError KernelError KernelIndexError KernelValueError LayoutError LayoutIndexError "
-        "OperandError OutOfMemoryError PowerError ScheduleError StoreError TilejitError shown"
+        "FallbackWarning IntegerError KernelError KernelIndexError KernelValueError LayoutError "
+        "LayoutIndexError OperandError OutOfMemoryError PowerError ScheduleError StoreError TilejitError "
+        "shown"
     ),
     "support.locks": "compiler_lock hold_in_forks",
     "support.settings": "settings",

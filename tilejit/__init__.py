@@ -13,6 +13,7 @@ if not hasattr(_codegen, "TILEJIT"):
     )
 
 from codegen import (
+    FallbackWarning,
     IntegerError,
     KernelError,
     KernelIndexError,
@@ -97,6 +98,8 @@ __all__ = [
     "CopyPlan",
     "Elementwise",
     "Explanation",
+    "FallbackWarning",
+    "FallbackWarning",
     "FormatDescription",
     "IntegerError",
     "Kernel",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from codegen.frontend.box_copy import box_copy, copied_box, padding_box
@@ -19,6 +20,7 @@ from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
 from codegen.pipeline.copy_options import STRUCTURE, CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
+from codegen.pipeline.faults import planned
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import BLOCK, NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
@@ -27,7 +29,7 @@ from codegen.pipeline.steps import launch_of, step_of, with_alternative
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
-from codegen.schedule.choose import choose, goes_past_cache
+from codegen.schedule.choose import choose, goes_past_cache, simplest
 from codegen.schedule.choose_cache_blocks import cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
@@ -44,6 +46,18 @@ LEAST_TUNED_BYTES = 1 << 16
 
 def compile_copy(request: CopyRequest, observe: Observer = nobody) -> CopyProgram:
     """Lower a copy and find its kernels. Nothing is compiled before the program runs."""
+    return planned(partial(_compile, request, observe), partial(_compile_simply, request, observe), request)
+
+
+def _compile_simply(request: CopyRequest, observe: Observer) -> CopyProgram:
+    """The program that makes no decisions: each box has the schedule that fits every box."""
+    options = CopyOptions(request.options.threads, specialize=request.options.specialize)
+    boxed = box_copy(*in_common_units(request.src, request.dst))
+    how = boxed, request.source, request.target, request.swap, request.padding, options, observe
+    return replace(_Maker(*how, simple=True).program(None), fallback=True)
+
+
+def _compile(request: CopyRequest, observe: Observer) -> CopyProgram:
     options = request.options
     boxed = box_copy(*in_common_units(request.src, request.dst))
     if settings().verify:
@@ -70,6 +84,7 @@ class _Maker:
     options: CopyOptions
     observe: Observer
     in_blocks: bool = True
+    simple: bool = False
 
     @property
     def footprint(self) -> int:
@@ -138,16 +153,19 @@ class _Maker:
 
     def _normal(self, box: StridedBox) -> StridedBox:
         self.observe("box", box)
+        normal: StridedBox
         (normal,) = run_passes(NORMALIZE, box, None, self.observe)
         if settings().verify:
             verify_box(box, normal)
+        if self.simple:
+            return normal
         wide: StridedBox
         (wide,) = run_passes(WIDEN, normal, wide_axes(normal), self.observe)
         return wide
 
     def _fold(self, made: StridedBox, box: Box) -> Box:
         """Turn outer loops into tables if there are more than any kernel has."""
-        past_cache = goes_past_cache(made, self.footprint, self.options.thresholds)
+        past_cache = not self.simple and goes_past_cache(made, self.footprint, self.options.thresholds)
         folded = table_axes(made, past_cache=past_cache)
         if not folded:
             return box
@@ -159,6 +177,8 @@ class _Maker:
         return Box(made.src, made.dst, tuple(kept), box.tables + tables)
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
+        if self.simple:
+            return (box,)
         options = self.options.threads, self.footprint, self.options.thresholds
         cuts = choose_cuts(box, *options)
         if self.in_blocks and self.options.virtual_vector_size is None:
@@ -178,6 +198,8 @@ class _Maker:
 
     def _schedule(self, box: StridedBox) -> Schedule:
         """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""
+        if self.simple:
+            return simplest(box, self.options.threads)
         found, given = self._choose(box), self.options.virtual_vector_size
         if found.sized and given is not None and not isinstance(given, TileSize):
             found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))

@@ -40,10 +40,13 @@ T = TypeVar("T")
 
 
 def plan_of(program: CopyProgram) -> dict[str, Any] | None:
-    """The launch plan of a program; None if it has many launches, or builds tables while it runs."""
+    """The launch plan of a program; None if it has many launches, or builds tables while it runs.
+
+    A fallback has none either, so that the next process tries again, and warns again if that fails.
+    """
     launches = *program.first, *program.launches
     others = tuple(x.misaligned for x in launches if x.misaligned)
-    if len(launches) > MOST_LAUNCHES or any(x.misaligned for x in others):
+    if program.fallback or len(launches) > MOST_LAUNCHES or any(x.misaligned for x in others):
         return None
     if not all(_is_plain(x, program) for x in (*launches, *others)):
         return None

@@ -30,6 +30,7 @@ class CopyProgram:
     reads     whether any element is copied; otherwise only padding is written
     first     launches that must finish before the others begin, such as those that fill padding
     launches  launches that write disjoint slots
+    fallback  whether it replaces a plan that failed
     """
 
     src: AccessMap
@@ -37,6 +38,7 @@ class CopyProgram:
     reads: bool
     first: tuple[Launch, ...]
     launches: tuple[Launch, ...]
+    fallback: bool = False
 
     def run(
         self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None

@@ -10,6 +10,7 @@ from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
 from codegen.pipeline.copy_request import CopyRequest
+from codegen.pipeline.faults import planned
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule.candidates import STAGES_TRIED, StageChoice
@@ -36,6 +37,23 @@ def staged_copy(
     unpacked_from  the source as a permuted layout, if it is one
     pick           picks one of the programs in one pass and in two; without it the choice is a guess
     """
+    return planned(
+        lambda: _staged(direct, source, target, padding, threads, packed_as, unpacked_from, pick),
+        lambda: None,
+        CopyRequest(direct.src, direct.dst, source, target),
+    )
+
+
+def _staged(
+    direct: CopyProgram,
+    source: Element,
+    target: Element,
+    padding: bytes | None,
+    threads: int,
+    packed_as: PermutedMap | None,
+    unpacked_from: PermutedMap | None,
+    pick: PickCopy | None,
+) -> StagedProgram | None:
     how = direct, source, target, packed_as, unpacked_from
     src, dst = direct.src, direct.dst
     footprint, guess = footprint_bytes(src, dst), staged_by(*how)

@@ -110,6 +110,14 @@ def _without_shuffles(
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 
+def simplest(box: StridedBox, threads: int) -> Schedule:
+    """The schedule that fits every box: element by element along the last loop."""
+    *outer, last = (*(axis.name for axis in box.axes),) or ("",)
+    inner = (last,) if last else ()
+    rank = padded_rank(len(outer), threads)
+    return Schedule("elements", tuple(outer), inner, rank=rank, shared=threads > 1)
+
+
 def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int) -> Schedule | None:
     """The schedule for a destination that does not begin a line; None if it is the same.
 

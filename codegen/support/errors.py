@@ -51,9 +51,17 @@ class StoreError(TilejitError, OSError):
     """The store of compiled kernels cannot do what was requested."""
 
 
+class FallbackWarning(RuntimeWarning):
+    """Warning that planning a copy failed because of a bug in TileJIT, and that a simpler plan replaces it.
+
+    The result is right. Please report the message.
+    """
+
+
 for _error in (
     *(TilejitError, LayoutError, LayoutIndexError, StoreError, OutOfMemoryError),
     *(KernelError, KernelIndexError, KernelValueError, IntegerError, PowerError, OperandError, ScheduleError),
+    FallbackWarning,
 ):
     _error.__module__ = "tilejit"  # the public location, which tracebacks print and pickles name
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS
+from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS, caller_stacklevel
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.support.callers import caller_stacklevel
 
 _WITNESSES = {
     "over": np.array([1e300]),

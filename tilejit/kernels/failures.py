@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from codegen import KernelError
+from codegen import KernelError, caller_stacklevel
 from tilejit.kernels.program import LoopProgram
-from tilejit.support.callers import caller_stacklevel
 
 
 class KernelWarning(UserWarning):
