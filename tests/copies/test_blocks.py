@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -16,7 +17,7 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.threads import run_parts
 from codegen.schedule import choose_grid, choose_stages
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import described, machine
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.programs.compiled import buffer_element
@@ -38,10 +39,11 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_stages, "LEAST_STAGED_BYTES", 0)
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
-    monkeypatch.setattr(choose_grid, "NEAR_BLOCK_BYTES", 1024)
+    with described(replace(machine(), first_cache_bytes=2048, second_cache_bytes=2 << 20)):
+        yield
 
 
 def program_of(source: str, target: str) -> StagedProgram | None:
@@ -196,16 +198,16 @@ def test_which_relayouts_go_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyP
 def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transposed ones past a cache of many ways, whether blocks end in runs or in transposes."""
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 19)
-    ways = replace(machine(), first_cache_ways=12)
-    monkeypatch.setattr(choose_stages, "machine", lambda: ways)
+    many_ways = replace(machine(), first_cache_ways=12)
     rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
-    assert program_of(rows, columns)
-    assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)
-    assert program_of(columns, rows)
-    plain = "f32[2048,2048]{1,0}"
-    assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}"), "tiles of 6 by 16, staged"
-    assert program_of(plain, "f32[2048,2048]{1,0:T(6,1)}") is None, "6 by 2048, staged"
-    assert program_of(rows, "f32[2048,2048]{1,0:T(8,128)}") is None, "tiles of 4 KiB"
-    ways = replace(ways, first_cache_ways=8)
-    assert program_of(rows, columns) is None
-    assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}") is None
+    with described(many_ways):
+        assert program_of(rows, columns)
+        assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)
+        assert program_of(columns, rows)
+        plain = "f32[2048,2048]{1,0}"
+        assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}"), "tiles of 6 by 16, staged"
+        assert program_of(plain, "f32[2048,2048]{1,0:T(6,1)}") is None, "6 by 2048, staged"
+        assert program_of(rows, "f32[2048,2048]{1,0:T(8,128)}") is None, "tiles of 4 KiB"
+    with described(replace(many_ways, first_cache_ways=8)):
+        assert program_of(rows, columns) is None
+        assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}") is None

@@ -15,12 +15,9 @@ import pytest
 import tilejit as tj
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_conversion
-from codegen.schedule.machine import machine
-from codegen.schedule.thresholds import Thresholds
+from codegen.schedule.machine import described, machine
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.memory import address, empty
-from tilejit.programs import compiled as programs
-from tilejit.programs.copy_programs import copy_program
 
 Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -37,12 +34,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_conversion, "LEAST_SOURCE_BYTES", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
     monkeypatch.setattr(choose_conversion, "LONG_ROWS", (32, 96))
-    few_ways = replace(machine(), first_cache_ways=8)
-    monkeypatch.setattr(choose_conversion, "machine", lambda: few_ways)
-    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    copy_program.cache_clear()
-    yield
-    copy_program.cache_clear()
+    with described(replace(machine(), first_cache_ways=8, stream_bytes=0)):
+        yield
 
 
 def values(dtype: Any, shape: tuple[int, ...]) -> Array:

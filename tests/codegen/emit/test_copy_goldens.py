@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,8 @@ from codegen.ir.strided_box import Element
 from codegen.pipeline.observer import nobody
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import kernel_of
-from codegen.schedule import choose_conversion, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import described, machine
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Elementwise, TransferNest
 from codegen.schedule.transpose_loops import MANY_REGISTERS
@@ -64,11 +64,10 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 
 
 @pytest.fixture(autouse=True)
-def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The choice of panels depends on this machine's vector registers and the ways of its first cache."""
-    many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    for module in (choose_conversion, choose_transpose, transpose_loops):
-        monkeypatch.setattr(module, "machine", lambda: many)
+def many_ways() -> Iterator[None]:
+    """The choice of panels depends on the machine's vector registers and the ways of its first cache."""
+    with described(replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)):
+        yield
 
 
 def program_of(name: str) -> CopyProgram:

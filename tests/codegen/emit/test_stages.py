@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -13,7 +14,6 @@ from codegen.ir.nodes import Function
 from codegen.ir.printer import format_function
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
-from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
@@ -24,21 +24,12 @@ from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
     choose,
-    choose_conversion,
-    choose_grid,
     choose_joined,
-    choose_permuted,
-    choose_shuffle,
-    choose_stages,
-    choose_transpose,
-    transpose_loops,
 )
-from codegen.schedule.choose_transpose import MANY_WAYS
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import Machine, described
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
 from codegen.schedule.thresholds import Thresholds
-from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
@@ -83,16 +74,14 @@ HEADINGS = {
 SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
 
 
+MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=0)
+
+
 @pytest.fixture(autouse=True)
-def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels depend on this machine's vector registers and first cache, blocks on its second cache."""
-    many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    for module in (choose_conversion, choose_stages, choose_transpose, transpose_loops):
-        monkeypatch.setattr(module, "machine", lambda: many)
-    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 384 << 10)
-    monkeypatch.setattr(choose_permuted, "BLOCK_BYTES", 256 << 10)
-    for module in (stage_boxes, stage_permuted):
-        monkeypatch.setattr(module, "outgrows_caches", lambda footprint: True)
+def one_machine() -> Iterator[None]:
+    """All decisions are made for one machine."""
+    with described(MACHINE):
+        yield
 
 
 def joining(parts: list[str]) -> Observer:
@@ -189,10 +178,7 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
-def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Choose shuffles as for AVX2."""
-    avx2 = replace(machine(), level="avx2", register_bytes=32)
-    monkeypatch.setattr(choose_shuffle, "machine", lambda: avx2)
+AVX2 = replace(MACHINE, level="avx2", register_bytes=32)
 
 
 @pytest.mark.parametrize("distance", ["near", "far"])
@@ -200,7 +186,6 @@ def test_stages_of_a_shuffle(
     distance: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three-byte pixels, without the fourth byte, which other pixels follow; far ones are prefetched."""
-    as_avx2(monkeypatch)
     if distance == "far":
         monkeypatch.setattr(choose, "FAR_SHARE", 0)
     (rows, pixels), element = PIXELS, Element("u8", 8)
@@ -208,18 +193,18 @@ def test_stages_of_a_shuffle(
     dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
     title = f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]"
     name = "shuffle_u8_pixels" + ("_prefetched" if distance == "far" else "")
-    check_golden(GOLDEN / "stages" / f"{name}.txt", stages(title, src, dst, element), request)
+    with described(AVX2):
+        made = stages(title, src, dst, element)
+    check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
-def test_stages_of_a_shuffle_of_lines(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stages_of_a_shuffle_of_lines(request: pytest.FixtureRequest) -> None:
     """The transpose of five rows of bytes: 16 bytes of each row contain all of its bytes of a line."""
-    as_avx2(monkeypatch)
     rows, columns, element = 5, 4096, Element("u8", 8)
     src = strided_map((rows, columns), (columns, 1), (0, rows * columns), element_bits=8)
     dst = strided_map((rows, columns), (1, rows), (0, rows * columns), element_bits=8)
-    made = stages(f"u8[{columns},{rows}] of u8[{rows},{columns}] transposed", src, dst, element)
+    with described(AVX2):
+        made = stages(f"u8[{columns},{rows}] of u8[{rows},{columns}] transposed", src, dst, element)
     check_golden(GOLDEN / "stages" / "shuffle_u8_rows.txt", made, request)
 
 

@@ -26,7 +26,7 @@ from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.stored_programs import find_copy, request_digest
 from codegen.runtime.launch import Launch
 from codegen.runtime.stored_step import StoredStep
-from codegen.schedule.machine import Machine, machine
+from codegen.schedule.machine import Machine, described, machine
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import GROUPS, cases
@@ -292,9 +292,8 @@ def test_every_input_is_part_of_the_digest(store: KernelStore, monkeypatch: pyte
     digests.add(request_digest(REQUEST, store))
     facts = {"level": "none"} | dict.fromkeys([*Machine.__dataclass_fields__][1:], 12345)
     for name, value in facts.items():
-        other = replace(machine(), **{name: value})
-        monkeypatch.setattr(stored_programs, "machine", lambda other=other: other)
-        digests.add(request_digest(REQUEST, store))
+        with described(replace(machine(), **{name: value})):
+            digests.add(request_digest(REQUEST, store))
     assert None not in digests
     assert len(digests) == 2 + len(OTHERS) + len(facts)
 

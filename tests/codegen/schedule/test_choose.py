@@ -5,20 +5,19 @@ The figures are in the decisions' docstrings. The tests simulate the machine on 
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from math import prod
 
 import pytest
 
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.passes import BLOCK, SPLIT, run_passes
-from codegen.schedule import machine as machine_module
 from codegen.schedule.candidates import candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cache_blocks import CacheBlocks, cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts
 from codegen.schedule.choose_order import by_source
-from codegen.schedule.machine import Machine
+from codegen.schedule.machine import Machine, described
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.shuffles import ShuffleSchedule
 from codegen.schedule.thresholds import Thresholds
@@ -30,12 +29,10 @@ THRESHOLDS = Thresholds(stream_bytes=24 << 20)
 
 
 @pytest.fixture(autouse=True)
-def zen_4(monkeypatch: pytest.MonkeyPatch) -> None:
+def zen_4() -> Iterator[None]:
     """All decisions are made for one machine."""
-    measured = machine_module.machine
-    for name, module in list(sys.modules.items()):
-        if name.startswith("codegen.") and getattr(module, "machine", None) is measured:
-            monkeypatch.setattr(module, "machine", lambda: ZEN_4)
+    with described(ZEN_4):
+        yield
 
 
 def permuted(text: str) -> StridedBox:

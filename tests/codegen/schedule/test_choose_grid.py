@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import BlockGrid, block_offset
 from codegen.schedule import choose_grid
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
+from codegen.schedule.machine import described, machine
 from tilejit.arrays.memory import array_map
 from tilejit.layout.indexing import access_map
 
@@ -108,15 +110,12 @@ def test_blocks_hold_full_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{0,1:T(32,1)}", "{1,0:T(32,128)}", None),
     ],
 )
-def test_blocks_in_the_first_cache(
-    source: str, target: str, extents: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_in_the_first_cache(source: str, target: str, extents: tuple[int, int] | None) -> None:
     """They are for sources in memory whose lines have few elements of a row."""
-    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 256 << 10)
-    monkeypatch.setattr(choose_grid, "NEAR_BLOCK_BYTES", 16 << 10)
     sides = "s8[8192,8192]" + source, "s8[8192,8192]" + target
-    long = grid_of(*sides)
-    assert grid_of(*sides, far=True) == (BlockGrid((8192, 8192), extents) if extents else long)
+    with described(replace(machine(), first_cache_bytes=32 << 10, second_cache_bytes=1 << 20)):
+        long, near = grid_of(*sides), grid_of(*sides, far=True)
+    assert near == (BlockGrid((8192, 8192), extents) if extents else long)
     assert long
     assert long.extents[1] > 256, "rows are long where the source is in the last cache"
 

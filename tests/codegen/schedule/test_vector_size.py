@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import tilejit as tj
 from codegen.schedule import machine_size
-from codegen.schedule.machine import Machine, usable_cores, usable_sockets
+from codegen.schedule.machine import Machine, described, usable_cores, usable_sockets
 from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes_in_elements
 from codegen.support.errors import ScheduleError
 
@@ -25,10 +26,11 @@ MACHINE = Machine("avx2", 32, 16, 8, 1 << 20, 32 << 20, 1 << 15)
 
 
 @pytest.fixture
-def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_size, "machine", lambda: MACHINE)
+def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(machine_size, "usable_cores", lambda: 6)
     monkeypatch.setattr(machine_size, "usable_sockets", lambda: 2)
+    with described(MACHINE):
+        yield
 
 
 @pytest.mark.usefixtures("machine_of_tests")

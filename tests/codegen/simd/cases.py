@@ -28,9 +28,9 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box, transpose_loops
+from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box
 from codegen.schedule.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
-from codegen.schedule.machine import REGISTERS, machine
+from codegen.schedule.machine import REGISTERS, described, machine
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import Transfer
 from codegen.schedule.transposes import Transpose
@@ -71,11 +71,7 @@ def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
 @cache
 def _scheduled_for(registers: int) -> tuple[Case, ...]:
     """All cases as a CPU with that many vector registers schedules them. Every level shuffles bytes alike."""
-    avx2 = replace(machine(), level="avx2", register_bytes=32)
-    with (
-        _set(transpose_loops, "machine", lambda: replace(machine(), registers=registers)),
-        _set(choose_shuffle, "machine", lambda: avx2),
-    ):
+    with described(replace(machine(), level="avx2", register_bytes=32, registers=registers)):
         return _every_case()
 
 

@@ -17,7 +17,7 @@ from codegen.runtime import copy_calls as calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_tables, choose_transpose, transpose_box
 from codegen.schedule.candidates import PANEL_LINES_TRIED
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import described, machine
 from codegen.schedule.transposes import Transpose
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
 from tests.codegen.simd.levels import AtLevels
@@ -463,27 +463,24 @@ def test_panels_by_the_ways_of_the_first_cache(
     shape: tuple[int, int],
     ways: int,
     panel: tuple[int, int] | None,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Columns and lines of each result row. None means that blocks are stored in place."""
-    with_ways = replace(machine(), first_cache_ways=ways)
-    monkeypatch.setattr(choose_transpose, "machine", lambda: with_ways)
     rows, columns = shape
     digits = ((rows, columns * width, width), (columns, width, rows * width))
-    program = lowered(digits, width, stream=True)
+    with described(replace(machine(), first_cache_ways=ways)):
+        program = lowered(digits, width, stream=True)
     cuts = [x.step.schedule.transpose for x in program.launches]
     cut = max((c for c in cuts if c), key=lambda c: c.tile[0])
     assert ((cut.tile[1], cut.lines) if cut.stage else None) == panel
 
 
-def test_rows_of_a_few_bytes_share_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_few_bytes_share_no_sets() -> None:
     """Weights of OIhw4i16o4i, whose rows are 9 bytes apart, took twice as long in panels (Zen 4, 2026-11)."""
     digits = ((128, 516096, 516096), (16, 32256, 4), (224, 144, 2304), (4, 36, 64), (4, 9, 1), (9, 1, 256))
     schedules = set()
     for ways in (8, 12):
-        with_ways = replace(machine(), first_cache_ways=ways)
-        monkeypatch.setattr(choose_transpose, "machine", lambda with_ways=with_ways: with_ways)
-        schedules.add(tuple(x.step.schedule for x in lowered(digits, 1, stream=True).launches))
+        with described(replace(machine(), first_cache_ways=ways)):
+            schedules.add(tuple(x.step.schedule for x in lowered(digits, 1, stream=True).launches))
     assert len(schedules) == 1
 
 

@@ -17,7 +17,7 @@ import tests.tools.strategies as random_of
 from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
-from codegen.pipeline import calibrate, stage_boxes, stage_digits
+from codegen.pipeline import stage_boxes, stage_digits
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
@@ -35,7 +35,7 @@ from codegen.schedule import (
 )
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits
-from codegen.schedule.thresholds import Thresholds
+from codegen.schedule.machine import described, machine
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import (
     packed_by_definition,
@@ -53,16 +53,12 @@ from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
 from tests.tools.soak.scans import scan
-from tilejit.copies import convert, plan, tile_plans
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.programs import pack_programs
-from tilejit.programs.copy_programs import copy_program
-from tilejit.programs.relayout_programs import relayout_program, single_pass_relayout
-from tilejit.tiled import box_plans, boxes, conversions, plans, tiled_array
+from tilejit.tiled import conversions
 from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -103,7 +99,6 @@ SEGMENT_LIMITS = (
     SegmentLimits(most_waste=1e9, least_of_page=0),
 )
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
-    (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
     (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
     (choose_transpose, "DENSE_BYTES", (1, 1000)),
@@ -126,7 +121,6 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_KINDS", (1,)),
-    (choose_grid, "NEAR_BLOCK_BYTES", (300, 2000)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
     (stage_boxes, "outgrows_caches", (lambda footprint: True,)),
     (stage_digits, "outgrows_caches", (lambda footprint: True,)),
@@ -135,6 +129,15 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_digits, "PITCH_BYTES", (0, 64)),
 )
 """Limits of sizes and numbers, and the values to try instead."""
+
+FACTS: dict[str, tuple[Any, ...]] = {
+    "first_cache_ways": (8, 12),
+    "first_cache_bytes": (600, 4000, 32 << 10, 48 << 10),
+    "second_cache_bytes": (256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20),
+    "last_cache_bytes": (0, 32 << 20, 300 << 20),
+    "stream_bytes": (0, 1000, 2 << 20, None),
+}
+"""What machines differ in, apart from the CPU level, which kernels are compiled for."""
 
 REPEATS = 4
 """Repetitions after the first call. Native code answers the last ones."""
@@ -149,31 +152,6 @@ FOR_LARGE = (
     *((call_limits, "STRIDED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
 )
 """Sizes below which NumPy copies, or a copy is not split into blocks. Here there are none."""
-
-
-PROGRAMS = (
-    pack_programs.single_pass_pack,
-    pack_programs.pack_program,
-    pack_programs.single_pass_unpack,
-    pack_programs.unpack_program,
-    pack_programs.padding_program,
-    single_pass_relayout,
-    relayout_program,
-    copy_program,
-    plan.cached_plan,
-    plans.pack_plan,
-    plans.unpack_plan,
-    plans.relayout_plan,
-    boxes.window_program,
-)
-PLANS = (
-    convert._packs,
-    tiled_array._unpacks,
-    tiled_array._relayouts,
-    box_plans._reads,
-    box_plans._writes,
-)
-"""Caches of programs that were made under other thresholds."""
 
 
 class SoakError(AssertionError):
@@ -289,20 +267,22 @@ def _run_shaped(case: Case, kind: str) -> None:
 
 @contextmanager
 def _thresholds(case: Case) -> Iterator[None]:
-    """Sometimes lower the compiler's thresholds, so that small arrays take the paths of large ones."""
+    """Sometimes another machine or lower thresholds, so that small arrays take the paths of large ones.
+
+    A description of a machine empties all caches, of plans that were made with other thresholds, too.
+    """
     one_in = case.one_of(2, 4, 4, 20)
     changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(one_in)]
     case.note(thresholds=[f"{name}={value}" for _, name, value in changed])
     changed += [(*knob, 0) for knob in FOR_LARGE]
+    facts = {name: case.one_of(*values) for name, values in FACTS.items() if case.chance(one_in)}
+    case.note(machine=facts)
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     for module, name, value in changed:
         setattr(module, name, value)
-    for cached in PROGRAMS:
-        cached.cache_clear()
-    for known in (*PLANS, tile_plans._plans):
-        known.clear()
     try:
-        yield
+        with described(replace(machine(), **facts)):
+            yield
     finally:
         for module, name, value in before:
             setattr(module, name, value)
