@@ -99,7 +99,6 @@ __all__ = [
     "Elementwise",
     "Explanation",
     "FallbackWarning",
-    "FallbackWarning",
     "FormatDescription",
     "IntegerError",
     "Kernel",
