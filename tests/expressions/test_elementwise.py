@@ -570,3 +570,31 @@ def test_reports_of_expressions_name_no_line() -> None:
     head, line = run.report().splitlines()
     assert head == "elementwise <lambda>"
     assert line.startswith("  loop i0: vectorized by ")
+
+
+CONSTANT = {
+    "a function": lambda x, y: np.rint(1.5),
+    "a number": lambda x, y: 2.5,
+    "a number beside an array": lambda x, y: (x * y, 2.5),
+    "one of two arrays": lambda x, y: (y + 1, 3, np.sum(x, axis=0)),
+}
+
+
+@pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)
+def test_results_that_use_no_array_have_no_dimensions(function: Any) -> None:
+    x, y = np.ones((2, 3), np.float32), np.ones(3, np.float32)
+    made, wanted = tj.elementwise(function)(x, y), function(x, y)
+    several = isinstance(wanted, tuple)
+    for one, other in zip(made if several else [made], wanted if several else [wanted], strict=True):
+        assert np.shape(one) == np.shape(other)
+        assert np.array_equal(one, other)
+
+
+def test_results_that_use_no_array_fit_no_other_shape() -> None:
+    x = np.ones((2, 3), np.float32)
+    constant = tj.elementwise(lambda x: np.rint(1.5))
+    with pytest.raises(tj.LayoutError, match=r"the result has the shape \(\)"):
+        constant(x, out=np.zeros((2, 3)))
+    with pytest.raises(tj.LayoutError, match="layout= applies only to results that depend on all arrays"):
+        constant(x, layout="{1,0:T(8,128)}")
+    assert constant(x, where=np.array([True, False])).tolist() == [2.0, 0.0]

@@ -113,7 +113,7 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     values = [x.value for x in outputs]
     bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
-    simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
+    simple = not wanted and all(n == arrays.keys() for n in names)
     output_forms = tuple(x.form if isinstance(x, Traced) else None for x in results)
     numbers, forms = tuple(recording.numbers.values()), tuple(recording.forms.made)
     return Recorded(

@@ -27,7 +27,6 @@ def compute_in_stages(
 ) -> Any:
     """Run the reductions first, then the results that depend on them: one kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-    everything = frozenset(arrays)
     if mask is not None and any(recorded.bare):
         raise KernelError(
             "where= is not supported with a reduction\n  write np.where(mask, x, 0) in the expression"
@@ -40,7 +39,7 @@ def compute_in_stages(
             _answer_reduction(e, recorded, given, numbers, plan_of)
         results = tuple([found[bare] for bare in recorded.bare])
         return results if recorded.several else results[0]
-    shapes = _shapes(recorded, arrays, everything, mask)
+    shapes = _shapes(recorded, arrays, mask)
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, bare in enumerate(recorded.bare):
         if not bare:
@@ -64,13 +63,11 @@ def compute_in_stages(
     return tuple(made) if recorded.several else made[0]
 
 
-def _shapes(
-    recorded: Recorded, arrays: Mapping[str, Array], everything: frozenset[str], mask: Array | None
-) -> list[tuple[int, ...]]:
+def _shapes(recorded: Recorded, arrays: Mapping[str, Array], mask: Array | None) -> list[tuple[int, ...]]:
     """The shape of each result; `arrays` includes the reductions."""
     masks = [] if mask is None else [mask]
     return [
-        arrays[bare].shape if bare else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
+        arrays[bare].shape if bare else broadcast_shape([*(arrays[n] for n in names), *masks])
         for bare, names in zip(recorded.bare, recorded.names, strict=True)
     ]
 

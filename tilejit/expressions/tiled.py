@@ -134,7 +134,7 @@ class _Call:
     def fresh(self, layout: Any) -> list[Operand]:
         """New tiled arrays in a layout, for every result."""
         out: list[Operand] = []
-        if any(self.recorded.bare) or not all(n >= self.arrays.keys() or not n for n in self.recorded.names):
+        if any(self.recorded.bare) or not all(n >= self.arrays.keys() for n in self.recorded.names):
             raise LayoutError(
                 "layout= applies only to results that depend on all arrays\n"
                 "  omit layout=, and call tilejit.pack on the results"
