@@ -233,6 +233,20 @@ def test_the_message_of_the_style_guide() -> None:
     )
 
 
+def test_orders_of_another_rank() -> None:
+    """The rank is wrong, not a dimension."""
+    with pytest.raises(LayoutError) as caught:
+        Shape.parse("f32[5]{1,0:T(8,128)}")
+    assert str(caught.value) == (
+        "minor_to_major is for 2 dimensions, but the shape has 1\n"
+        "  f32[5]{1,0:T(8,128)}\n"
+        "         ^\n"
+        "  write {0}"
+    )
+    with pytest.raises(LayoutError, match="is for 3 dimensions, but the shape has 2\n"):
+        as_layout("{2,1,0}", dtype="f32", dims=(3, 5))
+
+
 def test_long_text_is_cut_around_the_caret() -> None:
     error = mistake("x" * 500, 250, "cause", "fix")
     _, shown, below, _ = str(error).split("\n")

@@ -56,7 +56,11 @@ def order_fault(order: Sequence[int], rank: int) -> tuple[int, str] | None:
     """The first position at which an order is wrong, and why; None if it is correct.
 
     ((2, 0), 2) -> (0, "minor_to_major names dimension 2, but the shape has dimensions 0 and 1")
+    ((1, 0), 1) -> (0, "minor_to_major is for 2 dimensions, but the shape has 1")
     """
+    if len(order) > rank and sorted(order) == list(range(len(order))):
+        many = "1 dimension" if len(order) == 1 else f"{len(order)} dimensions"
+        return 0, f"minor_to_major is for {many}, but the shape has {rank or 'none'}"
     seen: set[int] = set()
     for place, dim in enumerate(order):
         if not 0 <= dim < rank:
