@@ -25,16 +25,16 @@ if _TYPE_CHECKING:
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
     from codegen.backend.store_key import compiler_digest as compiler_digest
-    from codegen.frontend.calls import strong_operand as strong_operand
     from codegen.frontend.functions import UFUNCS as UFUNCS
     from codegen.frontend.functions import call_ufunc as call_ufunc
     from codegen.frontend.operands import Operand as Operand
-    from codegen.frontend.operands import apply_op as apply_op
     from codegen.frontend.operands import cast_operand as cast_operand
     from codegen.frontend.operands import convert_operand as convert_operand
     from codegen.frontend.operands import literal_operand as literal_operand
     from codegen.frontend.operands import select_operand as select_operand
-    from codegen.frontend.operands import truth_operand as truth_operand
+    from codegen.frontend.operands import strong_operand as strong_operand
+    from codegen.frontend.operations import apply_op as apply_op
+    from codegen.frontend.operations import truth_operand as truth_operand
     from codegen.frontend.python_ast import read_function as read_function
     from codegen.frontend.scope import LOOP_MARK as LOOP_MARK
     from codegen.frontend.source_text import pointed as pointed
@@ -240,11 +240,9 @@ _HOMES = {
     "backend.store": "KernelStore default_store",
     "backend.store_check": "remove_entries verify_store",
     "backend.store_key": "compiler_digest",
-    "frontend.calls": "strong_operand",
     "frontend.functions": "UFUNCS call_ufunc",
-    "frontend.operands": (
-        "Operand apply_op cast_operand convert_operand literal_operand select_operand truth_operand"
-    ),
+    "frontend.operands": "Operand cast_operand convert_operand literal_operand select_operand strong_operand",
+    "frontend.operations": "apply_op truth_operand",
     "frontend.python_ast": "read_function",
     "frontend.scope": "LOOP_MARK",
     "frontend.source_text": "pointed",

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from codegen.frontend.functions import call_math, call_ufunc
-from codegen.frontend.operands import Operand, apply_op, cast_operand
+from codegen.frontend.operands import Operand, cast_operand, either, for_each_side, strong_operand
+from codegen.frontend.operations import apply_op
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.ir import dtypes
 from codegen.support.errors import KernelError
@@ -19,6 +20,9 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
     Raises:
         KernelError: kernels do not support it, or not with these operands.
     """
+    if any(operand.choice for operand in operands) and function not in (min, max):
+        operands = tuple(scope.let("side", operand) for operand in operands)
+        return for_each_side(lambda *each: called_with(name, function, each, scope), *operands)
     if isinstance(function, np.ufunc):
         if function.__name__ in ("square", "isnan", "power"):  # These use an operand twice.
             operands = tuple(scope.let(function.__name__, operand) for operand in operands)
@@ -47,24 +51,28 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
     )
 
 
-def strong_operand(operand: Operand) -> Operand:
-    """The operand with the dtype that NumPy gives Python numbers: float64, int64 or bool."""
-    return Operand(dtypes.concrete(operand.dtype), operand.value, operand.least, operand.largest)
-
-
 def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
     """Python's min() and max(): the first operand unless a later one is less, or larger; NaN never is.
 
-    Integers use the IR's operation. Floats use a select, which handles NaN and -0.0 as Python does.
+    Integers use the IR's operation. Floats use a select, which handles NaN and -0.0 as Python does. The
+    result has the dtype of the operand that it is.
     """
     found = operands[0]
     for other in operands[1:]:
-        one_literal = found.literal is not None and other.literal is not None
-        if one_literal or not dtypes.is_float(dtypes.promote([found.dtype, other.dtype])):
+        both = {found.dtype, other.dtype}
+        alike = len(both) == 1 and not found.choice and not other.choice
+        whole = None
+        if not dtypes.is_float(dtypes.promote([*both])):
+            whole = apply_op(op, found, other)
+            if alike:
+                found = whole
+                continue
+        elif alike and found.literal is not None and other.literal is not None:
             found = apply_op(op, found, other)
             continue
         found, other = scope.let(op, found), scope.let(op, other)
-        found = apply_op("select", apply_op("lt" if op == "min" else "gt", other, found), other, found)
+        first = apply_op("lt" if op == "min" else "gt", other, found)
+        found = either(first.value, other, found, whole=whole)
     return found
 
 

@@ -6,15 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from codegen.analysis.reductions import picked
-from codegen.ir.dtypes import promote
 from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
 from codegen.ir.values import Load, Local, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
-
-
-def join(before: str, after: str) -> str:
-    """The dtype of a local that has one dtype before a loop and another after an iteration."""
-    return promote([before, after])
 
 
 def finish(

@@ -7,16 +7,19 @@ import ast
 import numpy as np
 
 from codegen.frontend.calls import called_with
+from codegen.frontend.functions import call_ufunc
 from codegen.frontend.indexed import counted, inside_arrays, permuted
+from codegen.frontend.methods import check_call, subscripted
 from codegen.frontend.operands import (
     Operand,
-    apply_op,
     cast_operand,
     convert_operand,
+    either,
+    for_each_side,
     indexed,
     literal_operand,
-    truth_operand,
 )
+from codegen.frontend.operations import apply_op, splits, truth_operand
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Affine, ArrayElement, Index, index_symbol
@@ -64,7 +67,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
         case ast.Name():
             found = scope.meaning(node)
             if isinstance(found, ArrayArg):
-                raise scope.error(node, f"{node.id} is an array\ngive it subscripts: {_subscripted(found)}")
+                raise scope.error(node, f"{node.id} is an array\ngive it subscripts: {subscripted(found)}")
             return found
         case ast.UnaryOp():
             return _unary(node, scope)
@@ -74,7 +77,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             one, two = expression(left, scope), expression(right, scope)
             if isinstance(op, ast.Pow) and isinstance(two.value, Const):
                 one = scope.let("base", one)  # x**2 is x*x
-            return scope.text.check(node, apply_op, BINARY[type(op)], one, two)
+            return operation(node, BINARY[type(op)], (one, two), scope)
         case ast.Compare():
             return _compare(node, scope)
         case ast.BoolOp():
@@ -96,8 +99,19 @@ def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope
     if test.literal is not None:
         return expression(sides[0] if test.literal else sides[1], scope)
     then, otherwise = (expression(side, scope) for side in sides)
-    condition = Operand("i1", scope.text.check(node, truth_operand, test))
-    return scope.text.check(node, apply_op, "select", condition, then, otherwise)
+    return scope.text.check(node, either, _truth(node, test, scope), then, otherwise)
+
+
+def operation(node: ast.AST, op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
+    """An operation, computed for each dtype that the operands may have."""
+    if scope.text.check(node, splits, op, operands):
+        operands = tuple(scope.let("side", operand) for operand in operands)
+    return scope.text.check(node, apply_op, op, *operands)
+
+
+def _truth(node: ast.AST, test: Operand, scope: Scope) -> Value:
+    """The truth value of an expression."""
+    return scope.text.check(node, truth_operand, test)
 
 
 def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, ...]]:
@@ -123,7 +137,7 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
     for part in parts:
         if isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...)):
             raise scope.error(
-                part, f"kernels compute element by element\nwrite loops around {_subscripted(array)}"
+                part, f"kernels compute element by element\nwrite loops around {subscripted(array)}"
             )
     if len(parts) != array.rank:
         has = _counted(array.rank, "dimension")
@@ -171,15 +185,22 @@ def _unary(node: ast.UnaryOp, scope: Scope) -> Operand:
     operand = expression(node.operand, scope)
     match node.op:
         case ast.UAdd():
-            return operand
+            return scope.text.check(node, for_each_side, _positive, operand)
         case ast.Not():
-            booleans = Operand("weak_bool" if operand.dtype in dtypes.WEAK else "i1", truth_operand(operand))
             if operand.literal is not None:
                 return literal_operand(not operand.literal)
-            return Operand(booleans.dtype, apply_op("not", Operand("i1", booleans.value)).value)
+            truth = Operand("i1", _truth(node, operand, scope))
+            return Operand("weak_bool", apply_op("not", truth).value)
         case ast.Invert():
-            return scope.text.check(node, apply_op, "not", operand)
-    return scope.text.check(node, apply_op, "neg", operand)
+            return operation(node, "not", (operand,), scope)
+    return operation(node, "neg", (operand,), scope)
+
+
+def _positive(operand: Operand) -> Operand:
+    """+x: Python's booleans become integers, and NumPy refuses its own."""
+    if operand.dtype == "weak_bool":
+        return cast_operand(operand, "weak_int")
+    return call_ufunc("positive", (operand,)) if operand.dtype == "i1" else operand
 
 
 def _compare(node: ast.Compare, scope: Scope) -> Operand:
@@ -191,8 +212,8 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
         right = expression(written, scope)
         if written is not node.comparators[-1]:
             right = scope.let("compared", right)
-        one = scope.text.check(node, apply_op, _COMPARED[type(op)], left, right)
-        found = one if found is None else apply_op("and", found, one)
+        one = operation(node, _COMPARED[type(op)], (left, right), scope)
+        found = one if found is None else _both_or_either("and", found, one)
         left = right
     assert found is not None, "expected at least one comparison"
     return found
@@ -204,13 +225,20 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Operand:
     is_and = isinstance(node.op, ast.And)
     for other in others:
         if dtypes.is_bool(found.dtype) and dtypes.is_bool(other.dtype):
-            found = apply_op("and" if is_and else "or", found, other)
+            found = _both_or_either("and" if is_and else "or", found, other)
             continue
         found = scope.let("tested", found)
         sides = (other, found) if is_and else (found, other)
-        condition = Operand("i1", scope.text.check(node, truth_operand, found))
-        found = scope.text.check(node, apply_op, "select", condition, *sides)
+        found = scope.text.check(node, either, _truth(node, found, scope), *sides)
     return found
+
+
+def _both_or_either(op: str, one: Operand, two: Operand) -> Operand:
+    """`one and two` or `one or two` of booleans, in a single operation."""
+    whole = apply_op(op, *(Operand("i1", x.value) for x in (one, two)))
+    if one.dtype == two.dtype and not one.choice and not two.choice:
+        return Operand(one.dtype, whole.value)
+    return either(one.value, *((two, one) if op == "and" else (one, two)), whole=whole)
 
 
 def _subscript(node: ast.Subscript, scope: Scope) -> Operand:
@@ -249,7 +277,7 @@ def _size(node: ast.Subscript, scope: Scope) -> Operand:
             node.slice,
             f"{array.name} has {_counted(array.rank, 'dimension')}, numbered from 0"
             if array.rank
-            else f"{array.name} has no dimensions, and no sizes\nits one element is {_subscripted(array)}",
+            else f"{array.name} has no dimensions, and no sizes\nits one element is {subscripted(array)}",
         )
     return sizes(array)[number]
 
@@ -285,13 +313,14 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
 
 
 def _call(node: ast.Call, scope: Scope) -> Operand:
+    function = scope.object(node.func)
+    check_call(node, function, scope)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         raise scope.error(node, "kernels pass arguments of functions by position only")
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
         return scope.text.check(
             node, cast_operand, expression(node.func.value, scope), _dtype(node.args[0], scope)
         )
-    function = scope.object(node.func)
     if function is len and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
         array = scope.meaning(node.args[0])
         if isinstance(array, ArrayArg) and array.rank:
@@ -311,12 +340,6 @@ def _dtype(node: ast.expr, scope: Scope) -> str:
         except TypeError:
             pass
     raise scope.error(node, "astype takes a dtype, such as np.float32")
-
-
-def _subscripted(array: ArrayArg) -> str:
-    if array.rank > 8:
-        return f"{array.name}[i0, …, i{array.rank - 1}]"
-    return f"{array.name}[{', '.join('ijklmnop'[: array.rank]) or '()'}]"
 
 
 def _counted(number: int, what: str) -> str:

@@ -8,12 +8,13 @@ import numpy as np
 
 from codegen.frontend.operands import (
     Operand,
-    apply_op,
     cast_operand,
     convert_operand,
     literal_operand,
     refused,
+    strong_operand,
 )
+from codegen.frontend.operations import apply_op
 from codegen.ir import dtypes
 from codegen.support.errors import KernelError, OperandError
 
@@ -70,11 +71,7 @@ def call_ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
     Raises:
         KernelError: kernels do not support it, or not with these operands.
     """
-    found = _ufunc(name, operands)
-    if found.dtype not in dtypes.WEAK:
-        return found
-    dtype = dtypes.concrete(found.dtype)
-    return Operand(dtype, convert_operand(found, dtype), found.least, found.largest)
+    return strong_operand(_ufunc(name, operands))
 
 
 def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
@@ -94,6 +91,8 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
     if name not in UFUNCS:
         raise KernelError(f"kernels do not support np.{name}\nuse one of {', '.join(sorted(UFUNCS))}")
     op = UFUNCS[name]
+    if all(x.dtype in dtypes.WEAK for x in operands) and any(x.dtype == "weak_bool" for x in operands):
+        operands = tuple(map(strong_operand, operands))  # NumPy adds Python's booleans as its own
     if name == "power" and all(x.dtype == "weak_int" for x in operands):
         # Python integers alone become int64, where a negative power is an error.
         operands = tuple(Operand("i64", convert_operand(x, "i64"), x.least, x.largest) for x in operands)

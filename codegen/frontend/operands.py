@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from codegen.frontend.comparisons import swapped, within
-from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
-from codegen.frontend.powers import known_power
 from codegen.ir import dtypes
-from codegen.ir.index import Affine, Index, depends_on_elements, scale_index
+from codegen.ir.index import Affine, Index, depends_on_elements
 from codegen.ir.values import Const, IndexValue, Op, Value
 from codegen.support.dataclasses import dataclass
-from codegen.support.errors import IntegerError, KernelError, PowerError, shown
+from codegen.support.errors import IntegerError, KernelError, shown
 
 DEEPEST = 256
 """The deepest nesting of operations: the code that reads them recurses as deeply."""
 
-_BITS = 4096
+BITS = 4096
 """Numbers of more bits are not computed while a function is read."""
+
+
+_SIDES = 16
+"""The most numbers of different dtypes that one number may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of two operands of different dtypes. The condition is known only when the kernel runs."""
+
+    condition: Value
+    then: Operand
+    otherwise: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +43,14 @@ class Operand:
     dtype     the dtype for promotion, weak or not; the value has the concrete one
     least     index expressions whose minimum it is; only one if it is itself an index expression
     largest   index expressions whose maximum it is; both are empty if it is neither
+    choice    for a number of one dtype or another: both. Then the value has a dtype that both convert to.
     """
 
     dtype: str
     value: Value
     least: tuple[Index, ...] = ()
     largest: tuple[Index, ...] = ()
+    choice: Choice | None = None
 
     @property
     def index(self) -> Index | None:
@@ -63,7 +75,7 @@ def literal_operand(value: object) -> Operand:
     if isinstance(value, bool):
         return Operand("weak_bool", Const(value, "i1"))
     if isinstance(value, int):
-        if value.bit_length() > _BITS:
+        if value.bit_length() > BITS:
             raise KernelError(f"a number of {value.bit_length()} bits is too large")
         ends: tuple[Index, ...] = (Affine(value),)
         return Operand("weak_int", Const(value, "i64"), ends, ends)
@@ -91,14 +103,113 @@ def convert_operand(operand: Operand, dtype: str) -> Value:
     """The value in a dtype: constants stay constants, others are cast.
 
     2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
+    x if c else 300, with x of u8, to i64 -> Op("select", (c, x to i64, 300))
 
     Raises:
         IntegerError: a Python integer that the dtype cannot hold, as in NumPy 2.
     """
     value = operand.value
+    if operand.choice is not None and not _keeps(operand, dtype):
+        one, two = (convert_operand(x, dtype) for x in (operand.choice.then, operand.choice.otherwise))
+        return Op("select", (operand.choice.condition, one, two), dtype)
     if isinstance(value, Const):
         return _convert_number(value, dtype, exact=operand.dtype in dtypes.WEAK)
     return value if value.dtype == dtype else Op("cast", (value,), dtype)
+
+
+def _keeps(operand: Operand, dtype: str) -> bool:
+    """Whether the value of a choice converts to a dtype as each of its sides does."""
+    held = operand.value.dtype
+    if dtype == held:
+        return True
+    narrower = dtype != "i1" and not dtypes.is_float(dtype)
+    return not narrower and all(holds(held, leaf) for leaf in leaves(operand))
+
+
+def holds(dtype: str, leaf: Operand) -> bool:
+    """Whether a dtype holds every value of an operand; for a constant, its own value."""
+    value = leaf.value
+    if isinstance(value, Const):
+        made = np.array(_convert_number(value, dtype, exact=False).value).astype(dtypes.numpy_dtype(dtype))
+        number = float(made) if dtypes.is_float(dtype) else int(made)
+        return number == value.value or number != number
+    given = value.dtype
+    large = given in ("i64", "u64") and dtypes.is_float(dtype)
+    return given == "i1" or (dtypes.promote([given, dtype]) == dtype and not large)
+
+
+def either(condition: Value, then: Operand, otherwise: Operand, *, whole: Operand | None = None) -> Operand:
+    """One of two operands. Both keep their dtypes, as in Python's `x if c else y`.
+
+    whole   the same number, of the dtype that both promote to
+
+    Raises:
+        KernelError: it may have too many dtypes.
+    """
+    if then == otherwise:
+        return then
+    if isinstance(condition, Const):
+        return then if condition.value else otherwise
+    given = [then.dtype, otherwise.dtype]
+    found = dtypes.promote(given)
+    check_depth((then, otherwise))
+    if whole is None:
+        try:
+            values = [convert_operand(x, dtypes.concrete(found)) for x in (then, otherwise)]
+        except IntegerError:  # an integer that does not fit the other side's dtype
+            found = dtypes.promote([dtypes.concrete(dtype) for dtype in given])
+            values = [convert_operand(x, found) for x in (then, otherwise)]
+        whole = Operand(found, Op("select", (condition, *values), dtypes.concrete(found)))
+    if then.choice is None and otherwise.choice is None and then.dtype == otherwise.dtype:
+        return whole
+    made = replace(whole, dtype=found, choice=Choice(condition, then, otherwise))
+    if len(leaves(made)) > _SIDES:
+        raise KernelError(
+            f"this number may have one of more than {_SIDES} dtypes\n"
+            "convert both sides of `x if c else y` to one: np.float64(x) if c else np.float64(y)"
+        )
+    return made
+
+
+def leaves(operand: Operand) -> tuple[Operand, ...]:
+    """The operands that a choice is between; itself for any other."""
+    if operand.choice is None:
+        return (operand,)
+    return leaves(operand.choice.then) + leaves(operand.choice.otherwise)
+
+
+def decided(operand: Operand, condition: Value, holds: bool) -> Operand:
+    """The operand where a condition holds, or where it does not."""
+    if operand.choice is None:
+        return operand
+    choice = operand.choice
+    if choice.condition == condition:
+        return decided(choice.then if holds else choice.otherwise, condition, holds)
+    sides = tuple(decided(x, condition, holds) for x in (choice.then, choice.otherwise))
+    return operand if sides == (choice.then, choice.otherwise) else either(choice.condition, *sides)
+
+
+def for_each_side(run: Callable[..., Operand], *operands: Operand) -> Operand:
+    """`run(*operands)`, computed for each dtype that the operands may have.
+
+    x if c else 2  ->  run(x) if c else run(2)
+    """
+    choice = next((x.choice for x in operands if x.choice is not None), None)
+    if choice is None:
+        return run(*operands)
+    then, otherwise = (
+        for_each_side(run, *(decided(x, choice.condition, holds) for x in operands))
+        for holds in (True, False)
+    )
+    return either(choice.condition, then, otherwise)
+
+
+def strong_operand(operand: Operand) -> Operand:
+    """The operand with the dtype that NumPy gives Python numbers: float64, int64 or bool."""
+    if operand.choice is not None:
+        return for_each_side(strong_operand, operand)
+    dtype = dtypes.concrete(operand.dtype)
+    return Operand(dtype, convert_operand(operand, dtype), operand.least, operand.largest)
 
 
 def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
@@ -154,7 +265,7 @@ def cast_operand(operand: Operand, dtype: str) -> Operand:
             return literal_operand(made(operand.literal))
         except (ArithmeticError, ValueError) as error:
             raise KernelError(refused(error)) from None
-    _check_depth((operand,))
+    check_depth((operand,))
     value = convert_operand(operand, dtypes.concrete(dtype))
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return Operand(dtype, value)
@@ -168,167 +279,13 @@ def _holds_all(dtype: str, given: str) -> bool:
     return dtype == "weak_int" or dtype == dtypes.promote([dtype, dtypes.concrete(given)])
 
 
-def apply_op(op: str, *operands: Operand) -> Operand:
-    """An IR operation on operands, typed as NumPy types scalars.
-
-    add(2*i, 1) -> the index expression 2*i + 1    mul(f32, weak 2.0) -> Op("mul", …, "f32")
-    lt(i32, weak 2**40) -> le(i32, 2**31 - 1), equivalent to NumPy's comparison
-
-    Raises:
-        KernelError: it is undefined for these dtypes, or Python itself raises on these numbers.
-    """
-    _check_depth(operands)
-    if all(operand.literal is not None for operand in operands) and op in _FOLDED:
-        return _fold(op, [operand.literal for operand in operands])
-    given = [operand.dtype for operand in operands]
-    found = dtypes.result_type(op, given)
-    if op == "pow" and _is_negative(operands[1]) and not dtypes.is_float(found):
-        if found in dtypes.WEAK:  # Python returns a float.
-            return apply_op(op, *(cast_operand(operand, "weak_float") for operand in operands))
-        raise PowerError(
-            "Integers to negative integer powers are not allowed.\n"
-            "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
-        )
-    least, largest = map(bounded, _ends(op, operands))
-    if depends_on_elements(*least, *largest):
-        # Results of narrower dtypes wrap around, where index expressions don't.
-        exact = found in ("weak_int", "i64")
-        return Operand(found, _value(op, operands, found), least * exact, largest * exact)
-    if found == "weak_int" and least and least == largest and len(least) == 1:
-        return indexed(least[0])
-    return Operand(found, _value(op, operands, found), least, largest)
-
-
-def _check_depth(operands: tuple[Operand, ...]) -> None:
+def check_depth(operands: tuple[Operand, ...]) -> None:
+    """Raise a KernelError if the operands are nested too deeply for another operation."""
     if any(isinstance(x.value, Op) and x.value.depth >= DEEPEST for x in operands):
         raise KernelError(
             f"more than {DEEPEST} operations are nested\n"
             "give parts names in a kernel, t = x + y; compute parts of an expression by separate calls"
         )
-
-
-def _is_negative(operand: Operand) -> bool:
-    return isinstance(operand.value, Const) and operand.value.value < 0
-
-
-def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
-    given = [operand.dtype for operand in operands]
-    result = dtypes.concrete(found)
-    if op == "select":
-        condition, *both = operands
-        return Op(op, (truth_operand(condition), *(convert_operand(x, result) for x in both)), result)
-    if op in dtypes.COMPARISONS:
-        op, operands = _within(op, *operands)
-        common = _compared_in(operands)
-        if _mixed_signs(common, operands):
-            return _compared_signs(op, *operands)
-        return Op(op, tuple(convert_operand(x, common) for x in operands), "i1")
-    common = dtypes.concrete(dtypes.operand_type(op, given))
-    values = tuple(convert_operand(x, common) for x in operands)
-    if common == "i1":
-        op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
-        if op == "abs":
-            return values[0]
-    if op == "pow" and (known := known_power(*values)) is not None:
-        return known
-    if op in ("floor", "ceil", "trunc") and not dtypes.is_float(common):
-        return values[0]
-    return Op(op, values, result)
-
-
-def _within(op: str, one: Operand, two: Operand) -> tuple[str, tuple[Operand, Operand]]:
-    """An equivalent comparison whose number fits the dtype of the other operand."""
-    swap = one.literal is not None and two.literal is None
-    x, number = (two, one.literal) if swap else (one, two.literal)
-    if not isinstance(number, int) or dtypes.is_bool(x.dtype) or dtypes.is_float(x.dtype):
-        return op, (one, two)
-    new_op, fitting = within(swapped(op) if swap else op, number, dtypes.concrete(x.dtype))
-    return (op, (one, two)) if fitting == number else (new_op, (x, literal_operand(fitting)))
-
-
-def _compared_in(operands: tuple[Operand, ...]) -> str:
-    """The dtype in which a comparison gives the same result as NumPy's."""
-    given = [operand.dtype for operand in operands]
-    common = dtypes.concrete(dtypes.promote(given))
-    strong = {d for d in given if d not in dtypes.WEAK}
-    if not strong or dtypes.is_float(common) or "weak_int" not in given:
-        return common
-    # NumPy compares with the Python integer itself, even if the dtype cannot hold it.
-    if common == "u64":
-        return common
-    return common if any(operand.literal is not None for operand in operands) else "i64"
-
-
-def _mixed_signs(common: str, operands: tuple[Operand, ...]) -> bool:
-    """Whether these are u64 and signed integers, which no single integer dtype can hold."""
-    given = [operand.dtype for operand in operands]
-    if "u64" not in given or any(map(dtypes.is_float, given)):
-        return False
-    return common == "f64" or any(x.dtype == "weak_int" and x.literal is None for x in operands)
-
-
-def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
-    """Compare u64 with signed integers: negative ones are less than any u64, others are compared as u64.
-
-    u64 < i32 -> not i32 < 0 and u64 < i32 as u64
-    """
-    if b.dtype == "u64":
-        return _compared_signs(swapped(op), b, a)
-    signed = convert_operand(b, "i64")
-    negative = Op("lt", (signed, Const(0, "i64")), "i1")
-    alike = Op(op, (a.value, Op("cast", (signed,), "u64")), "i1")
-    if op in ("gt", "ge", "ne"):
-        return Op("or", (negative, alike), "i1")
-    return Op("and", (Op("not", (negative,), "i1"), alike), "i1")
-
-
-def truth_operand(operand: Operand) -> Value:
-    """The truth value as in Python's `if`: booleans as they are, numbers compared with 0."""
-    if dtypes.is_bool(operand.dtype):
-        return operand.value
-    return apply_op("ne", operand, literal_operand(0)).value
-
-
-_FOLDED: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "shl": operator.lshift,
-    "shr": operator.rshift,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "not": operator.invert,
-    "neg": operator.neg,
-    "abs": operator.abs,
-    "min": min,
-    "max": max,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "select": lambda condition, then, otherwise: then if condition else otherwise,
-}
-
-
-def _fold(op: str, numbers: list[Any]) -> Operand:
-    """Python's result for constants in the source."""
-    if op in ("pow", "shl") and all(isinstance(n, int) for n in numbers):
-        bits = numbers[0].bit_length() * numbers[1] if op == "pow" else numbers[0].bit_length() + numbers[1]
-        if bits > _BITS:
-            raise KernelError(f"a number of more than {_BITS} bits is too large")
-    if op == "not":
-        numbers = [int(n) if isinstance(n, bool) else n for n in numbers]
-    try:
-        return literal_operand(_FOLDED[op](*numbers))
-    except (ArithmeticError, TypeError, ValueError) as error:
-        raise KernelError(refused(error)) from None
 
 
 def refused(error: Exception) -> str:
@@ -338,36 +295,3 @@ def refused(error: Exception) -> str:
         f"Python itself raises here: {cause}\n"
         "constants are computed while the source is read: change them, or pass them as arguments"
     )
-
-
-def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
-    """The index expressions whose minimum, and those whose maximum, a result is; () if there are none."""
-    match op, operands:
-        case "add", (a, b):
-            return both(a.least, b.least), both(a.largest, b.largest)
-        case "sub", (a, b):
-            minus = Operand("weak_int", b.value, scaled(b.largest, -1), scaled(b.least, -1))
-            return _ends("add", (a, minus))
-        case "neg", (a,):
-            return scaled(a.largest, -1), scaled(a.least, -1)
-        case "mul", (a, b):
-            number = _number(a) if _number(b) is None else _number(b)
-            one = (b if _number(b) is None else a).index
-            return ((scale_index(one, number),),) * 2 if one is not None and number is not None else ((), ())
-        case (("floordiv" | "mod"), (a, b)):
-            number, one = _number(b), a.index
-            if one is None or number is None or number < 1:
-                return (), ()
-            return ((floor_div if op == "floordiv" else modulo)(one, number),), (
-                (floor_div if op == "floordiv" else modulo)(one, number),
-            )
-        case "min", (a, b) if a.least and b.least:
-            return tuple(dict.fromkeys(a.least + b.least)), ()
-        case "max", (a, b) if a.largest and b.largest:
-            return (), tuple(dict.fromkeys(a.largest + b.largest))
-    return (), ()
-
-
-def _number(operand: Operand) -> int | None:
-    index = operand.index
-    return index.constant if isinstance(index, Affine) and not index.terms else None

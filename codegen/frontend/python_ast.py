@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codegen.frontend.changing import FLAG
 from codegen.frontend.expressions import expression
 from codegen.frontend.operands import Operand, convert_operand, literal_operand
 from codegen.frontend.scope import Scope
@@ -14,8 +15,9 @@ from codegen.frontend.source_text import SourceText, source_of
 from codegen.frontend.statements import block
 from codegen.ir import dtypes
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import ArrayArg, Function, ScalarArg
+from codegen.ir.nodes import ArrayArg, Function, ScalarArg, Statement
 from codegen.ir.values import Local, Value
+from codegen.ir.visit import parts, values_of
 from codegen.support.dataclasses import dataclass
 
 
@@ -61,11 +63,27 @@ class Source:
             KernelError: an unsupported construct, with file, line and caret, or a wrong number of arguments.
         """
         given = tuple(replace(a, name=name) for name, a in zip(self.names, arguments, strict=False))
-        scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1), masked=masked)
+        flags: frozenset[str] = frozenset()
+        while True:
+            statements, results = self._read(given, masked, flags)
+            values = (*values_of(statements), *results)
+            used = {x.name for value in values for x in parts(value) if isinstance(x, Local)}
+            wanted = flags | {name for name in used if name.endswith(FLAG)}
+            if wanted == flags:
+                break
+            flags = wanted
+        arguments_of = tuple(replace(a, dtype=dtypes.concrete(a.dtype)) for a in given)
+        return Function(self.tree.name, arguments_of, statements, results)
+
+    def _read(
+        self, given: tuple[ArrayArg | ScalarArg, ...], masked: bool, flags: frozenset[str]
+    ) -> tuple[tuple[Statement, ...], tuple[Value, ...]]:
+        """The statements, and the results, with the flags of these carried locals."""
+        scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1), masked=masked, flags=flags)
         for argument in given:
             dtypes.numpy_dtype(dtypes.concrete(argument.dtype))
             scope.names[argument.name] = argument if isinstance(argument, ArrayArg) else _scalar(argument)
-        scope.names |= self._defaults(len(arguments))
+        scope.names |= self._defaults(len(given))
         body = self.tree.body
         end = body[-1] if isinstance(body[-1], ast.Return) else None
         last = end.value if end else None
@@ -74,8 +92,7 @@ class Source:
             results = _results(last, scope)
         except RecursionError:
             raise self.text.error(self.tree, "expressions are nested too deeply") from None
-        arguments_of = tuple(replace(a, dtype=dtypes.concrete(a.dtype)) for a in given)
-        return Function(self.tree.name, arguments_of, tuple(scope.statements), results)
+        return tuple(scope.statements), results
 
     def _defaults(self, number: int) -> dict[str, Operand]:
         """The default values of the omitted arguments."""

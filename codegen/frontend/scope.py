@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
-from codegen.frontend.operands import Operand, convert_operand, literal_operand
+from codegen.frontend.operands import Choice, Operand, convert_operand, either, literal_operand
 from codegen.frontend.source_text import SourceText
 from codegen.ir.dtypes import concrete
 from codegen.ir.nodes import ArrayArg, Let, Statement
-from codegen.ir.values import Const, IndexValue, Local, Value
+from codegen.ir.values import Const, IndexValue, Local, Op, Value
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -37,6 +37,7 @@ class Scope:
     taken    how often `fresh` has given each name in the function; shared by all its bodies
     indices  the indices of the enclosing loops, named as in the source
     where    the condition of stores under an `if`
+    flags    the flags of carried locals that the kernel uses (`Changing.flag`)
     masked   whether accesses outside arrays are left out, where elements of other arrays are their subscripts
     """
 
@@ -47,6 +48,7 @@ class Scope:
     indices: frozenset[str] = frozenset()
     where: Value | None = None
     masked: bool = False
+    flags: frozenset[str] = frozenset()
     statements: list[Statement] = field(default_factory=list)
 
     def inside(self) -> Scope:
@@ -67,10 +69,17 @@ class Scope:
         """Bind the operand to a local; constants, index expressions and locals stay as they are."""
         if isinstance(operand.value, Const | IndexValue | Local):
             return operand
+        choice = operand.choice
+        if choice is not None:
+            condition = self.let("tested", Operand("i1", choice.condition)).value
+            choice = Choice(condition, self.let(name, choice.then), self.let(name, choice.otherwise))
+            if isinstance(operand.value, Op) and operand.value.name == "select":
+                made = either(condition, choice.then, choice.otherwise)
+                operand = replace(operand, value=made.value)
         given = self.fresh(name)
         self.statements.append(Let(given, convert_operand(operand, concrete(operand.dtype))))
         value = Local(given, concrete(operand.dtype))
-        return Operand(operand.dtype, value, operand.least, operand.largest)
+        return Operand(operand.dtype, value, operand.least, operand.largest, choice)
 
     def meaning(self, node: ast.Name) -> Operand | ArrayArg:
         """What a name in an expression means: a local, an argument, or a number from outside the function.

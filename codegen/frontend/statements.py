@@ -6,24 +6,27 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from codegen.analysis.scans import scanned_in
-from codegen.frontend.carried import finish, join
+from codegen.frontend.carried import finish
+from codegen.frontend.changing import Changing
 from codegen.frontend.expressions import (
     BINARY,
     NO_PRODUCT,
     array_of,
     element,
     expression,
+    operation,
     sizes,
 )
 from codegen.frontend.indexed import inside_arrays
 from codegen.frontend.liveness import assigned, live_after, live_before
-from codegen.frontend.operands import Operand, apply_op, convert_operand, indexed, truth_operand
+from codegen.frontend.operands import Operand, convert_operand, either, indexed
+from codegen.frontend.operations import apply_op, truth_operand
 from codegen.frontend.ranges import Bounds, Range, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Index
 from codegen.ir.nodes import COMBINERS, ArrayArg, For, Statement, Store
-from codegen.ir.values import Load, Local, Op, Value
+from codegen.ir.values import Load, Op, Value
 
 
 def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
@@ -142,11 +145,11 @@ def _update(node: ast.AugAssign, scope: Scope) -> None:
     match node.target:
         case ast.Name(name):
             old = expression(ast.copy_location(ast.Name(name, ast.Load()), node.target), scope)
-            _name(name, node, scope.text.check(node, apply_op, op, old, expression(node.value, scope)), scope)
+            _name(name, node, operation(node, op, (old, expression(node.value, scope)), scope), scope)
         case ast.Subscript():
             array, subscripts = element(node.target, scope)
             old = Operand(array.dtype, Load(array.name, subscripts, array.dtype))
-            found = scope.text.check(node, apply_op, op, old, expression(node.value, scope))
+            found = operation(node, op, (old, expression(node.value, scope)), scope)
             _store(node, array, subscripts, found, scope)
         case _:
             raise scope.error(node.target, _TARGETS)
@@ -172,7 +175,7 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
     for name in assigned([node]):
         then, otherwise = (side.get(name, Missing(f"{name} has a value only under an if")) for side in sides)
         if isinstance(then, Operand) and isinstance(otherwise, Operand):
-            found = scope.text.check(node, apply_op, "select", condition, then, otherwise)
+            found = scope.text.check(node, either, condition.value, then, otherwise)
             scope.names[name] = scope.let(name, found)
         else:
             scope.names[name] = Missing(f"{name} has a value only on one side of an if")
@@ -190,15 +193,20 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     loop_range = read_range(node.iter, scope)
     index = scope.fresh(own)
     bounds = read_bounds(loop_range.call, index, scope)
-    inner, types, names = _read_body(node, scope, bounds, live)
+    inner, changing = _read_body(node, scope, bounds, live)
+    names = {name: each.given for name, each in changing.items()}
+    before, after = ({name: known_operand(s, name) for name in names} for s in (scope, inner))
     starts, updates = (
         {
-            name: scope.text.check(node, convert_operand, each.names[name], dtypes.concrete(types[name]))
-            for name in names
+            name: scope.text.check(node, convert_operand, operands[name], dtypes.concrete(each.dtype))
+            for name, each in changing.items()
         }
-        for each in (scope, inner)
+        for operands in (before, after)
     )
-    body, carried = finish(inner.statements, names, starts, updates)
+    flags = {each.flag: name for name, each in changing.items() if each.flag in scope.flags}
+    starts |= {flag: changing[name].is_first(before[name]) for flag, name in flags.items()}
+    updates |= {flag: changing[name].is_first(after[name]) for flag, name in flags.items()}
+    body, carried = finish(inner.statements, names | {flag: flag for flag in flags}, starts, updates)
     _check_marks(node, scope, loop_range, body, {c.name: c.combiner for c in carried}, names)
     scope.statements.append(
         For(
@@ -218,8 +226,15 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     _check_scan(node, scope)
     for name in [own, *assigned(node.body)]:
         scope.names[name] = Missing(f"{name} has a value only inside of the loop above")
-    for name, given in names.items():
-        scope.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
+    for name, each in changing.items():
+        scope.names[name] = each.after(before[name], after[name], bounds)
+
+
+def known_operand(scope: Scope, name: str) -> Operand:
+    """The value of a name that has one."""
+    found = scope.names[name]
+    assert isinstance(found, Operand), "checked before"
+    return found
 
 
 def _own_index(node: ast.For, scope: Scope) -> str:
@@ -265,17 +280,17 @@ def _check_scan(node: ast.For, scope: Scope) -> None:
 
 def _read_body(
     node: ast.For, scope: Scope, bounds: Bounds, live: set[str]
-) -> tuple[Scope, dict[str, str], dict[str, str]]:
+) -> tuple[Scope, dict[str, Changing]]:
     """Read the body, with dtypes of the carried locals that an iteration leaves unchanged.
 
-    Returns its scope, and the dtypes and the names of the carried locals.
+    Returns its scope, and the carried locals.
     """
     assert isinstance(node.target, ast.Name), "checked by _own_index"
     live_inside = live | live_before(node.body, live)
     candidates = [name for name in assigned(node.body) if name in live_inside]
-    carried = {name: scope.names[name] for name in candidates if isinstance(scope.names.get(name), Operand)}
-    types = {name: operand.dtype for name, operand in carried.items() if isinstance(operand, Operand)}
-    names = {name: scope.fresh(name) for name in types}
+    names = [name for name in candidates if isinstance(scope.names.get(name), Operand)]
+    before = {name: known_operand(scope, name) for name in names}
+    changing = {name: Changing(scope.fresh(name), start.dtype) for name, start in before.items()}
     taken = dict(scope.taken)
     while True:
         scope.taken.clear()
@@ -283,29 +298,22 @@ def _read_body(
         inner = scope.inside()
         inner.names[node.target.id] = indexed(bounds.number)
         inner.indices = scope.indices | {node.target.id}
-        for name, given in names.items():
-            inner.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
+        inner.names |= {name: each.operand() for name, each in changing.items()}
         block(node.body, inner, live_inside)
-        after = {name: _dtype_after(name, inner, node) for name in names}
-        joined = {name: join(types[name], after[name]) for name in names}
-        if joined == types:
-            break
-        types = joined
-    for name, dtype in after.items():
-        if dtype not in dtypes.WEAK and dtype != types[name]:
-            raise scope.error(
-                node,
-                f"{name} is {types[name]} before the loop and {dtype} after an iteration\n"
-                "start with that dtype, or convert the new value",
-            )
-    return inner, types, names
+        joined = {
+            name: scope.text.check(node, each.joined, name, before[name], _after(name, inner, node))
+            for name, each in changing.items()
+        }
+        if joined == changing:
+            return inner, changing
+        changing = joined
 
 
-def _dtype_after(name: str, inner: Scope, node: ast.For) -> str:
-    """The dtype of a carried local at the end of a body."""
+def _after(name: str, inner: Scope, node: ast.For) -> Operand:
+    """A carried local at the end of a body."""
     found = inner.names[name]
     if isinstance(found, Operand):
-        return found.dtype
+        return found
     raise inner.error(node, found.why if isinstance(found, Missing) else f"{name} is an array")
 
 

@@ -221,6 +221,51 @@ def undefined(A):
         A[i] = A[i] * factor
 
 
+@refused(A2)
+def largest(A):
+    """
+    kernels compute element by element, without A.max
+      FILE, line N
+        A[0, 0] = A.max()
+                  ^
+      write a loop:
+        s = A[0, 0]
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                s = max(s, A[i, j])
+      or pass np.max(A) to the kernel, or use tilejit.elementwise
+    """
+    A[0, 0] = A.max()
+
+
+@refused(A1)
+def summed(A):
+    """
+    kernels compute element by element, without np.sum
+      FILE, line N
+        A[0] = np.sum(A, axis=0)
+               ^
+      write a loop:
+        s = 0.0
+        for i in range(A.shape[0]):
+            s += A[i]
+      or pass np.sum(A) to the kernel, or use tilejit.elementwise
+    """
+    A[0] = np.sum(A, axis=0)
+
+
+@refused(A1)
+def method(A):
+    """
+    kernels do not support the method item
+      FILE, line N
+        A[0] = A[1].item()
+               ^
+      the only one is astype; write functions, such as np.exp(a[i]), abs(a[i]) and int(a[i])
+    """
+    A[0] = A[1].item()
+
+
 @refused(A1)
 def global_array(A):
     """

@@ -51,6 +51,7 @@ from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.indexed import indexed
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
+from tests.tools.soak.mixed import mixed_dtypes
 from tests.tools.soak.sample import Sample
 from tests.tools.soak.scans import scan
 from tilejit.copies.convert import pack, unpack
@@ -68,7 +69,7 @@ COPIES = (
     *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
     *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
-KINDS = (*COPIES, *COPIES, "loops", "indexed", "by_index", "expression", "scan")
+KINDS = (*COPIES, *COPIES, "loops", "mixed", "indexed", "by_index", "expression", "scan")
 """The kinds of cases. Kernels of loops take a second each to compile."""
 
 CAST_TYPES = (
@@ -547,6 +548,7 @@ def _difference(got: Array, want: Array, shape: Shape) -> str:
 
 KERNELS = {
     "loops": loops,
+    "mixed": mixed_dtypes,
     "indexed": indexed,
     "by_index": by_index,
     "expression": expression,
