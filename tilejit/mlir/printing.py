@@ -39,7 +39,8 @@ def format_program(program: Program, *, masked: bool = True) -> str:
       %A = memref.alloc(%n) : memref<?xf32>
       affine.for %i = 0 to %n step 256 {
 
-    Without masks, stores end where their arrays end, and constants are printed where they are used, as in the documentation of MLIR's pass.
+    Without masks, stores end where their arrays end, and constants are printed where they are used, as in the
+    documentation of MLIR's pass.
     """
     return (_ProgramPrinter if masked else _PassPrinter)(program).text()
 
