@@ -92,7 +92,7 @@ sys.exit(run(rest[0], source, *rest[1:]))
 """
 
 
-@pytest.mark.stress
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_files_may_exceed_the_address_space(tmp_path: Path) -> None:
     """A file of 768 MiB with 448 MiB of address space. With 16 MiB, the run fails and leaves nothing."""

@@ -19,7 +19,7 @@ def test_plans(seed: int) -> None:
     assert not list(check_plans(seed, 0, CASES, Seen()))
 
 
-@pytest.mark.stress
+@pytest.mark.full
 def test_more_plans(seed: int) -> None:
     assert not list(check_plans(seed, CASES, ALL_CASES - CASES, Seen()))
 
