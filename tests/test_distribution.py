@@ -93,6 +93,7 @@ def test_the_sdist_has_sources_tests_and_docs(dist: Path) -> None:
     assert names - made == sources(*FOLDERS) | set(FILES)
 
 
+@pytest.mark.full
 def test_the_wheel_has_only_the_packages(dist: Path) -> None:
     (path,) = dist.glob("*.whl")
     info = f"tilejit-{tj.__version__}.dist-info"

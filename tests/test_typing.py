@@ -103,6 +103,7 @@ def users_code(tmp_path: Path) -> list[Path]:
 CHECKERS = pytest.mark.parametrize("check", [mypy, pyright])
 
 
+@pytest.mark.full
 @CHECKERS
 def test_users_code_has_no_errors(check: Callable[..., str], users_code: list[Path]) -> None:
     assert check(*users_code) == ""
@@ -132,6 +133,7 @@ def test_mistakes_are_found(check: Callable[..., str], tmp_path: Path) -> None:
     assert found == wrong
 
 
+@pytest.mark.full
 def test_the_script_runs(tmp_path: Path) -> None:
     done = run([executable, str(SCRIPT)], env=environment(), cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

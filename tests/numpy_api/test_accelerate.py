@@ -171,6 +171,7 @@ check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "within",
     [
@@ -202,6 +203,7 @@ def test_blocks_end_in_any_order(leave: tuple[int, ...]) -> None:
     assert SIZES.small_elements == before
 
 
+@pytest.mark.full
 def test_layouts_are_learned_again_if_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 2)
     x, y = np.zeros((100, 100)), np.zeros((100, 100))

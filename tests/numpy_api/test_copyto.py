@@ -147,6 +147,7 @@ def test_the_same_bytes_as_numpy(case: Case) -> None:
     assert [r.tobytes() for r in rooms] == [r.tobytes() for r in wanted]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: f"{p[0]} to {p[1]}")
 def test_every_pair_of_dtypes(pair: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
     """A plain transpose of each pair, in addition to the random ones."""
@@ -332,6 +333,7 @@ def test_large_elements() -> None:
     assert set(out[:, 0].tobytes()) == {0}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "c16", "V3", "V12"])
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_outside_is_touched(dtype: str, at_end: bool) -> None:
@@ -389,6 +391,7 @@ def test_keywords_refused(call: Any, keywords: dict[str, Any], error: type[Excep
     assert not dst.any()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [1, 3, 64, (1, 1), (2, 8), (16, 16), (5, 3), (64, 64)], ids=str)
 @pytest.mark.parametrize("specialize", ["structure", "sizes"])
 def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:

@@ -52,6 +52,7 @@ COMPILED = ("one", "signs", "byte orders", "complex", "records", "objects")
 """Mixtures whose joins by kernels are tested. Conversions of the others have separate tests."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("mixture", "count", "ours"),
     [

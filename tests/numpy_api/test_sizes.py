@@ -116,6 +116,7 @@ def test_routines(name: str, dtype: Any) -> None:
             assert (ours[0] is x) == (theirs[0] is x), case
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["f4", "i2"])
 @pytest.mark.parametrize("name", METHODS)
 def test_methods(name: str, dtype: str) -> None:

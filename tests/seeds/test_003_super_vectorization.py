@@ -312,6 +312,7 @@ def test_benefit_the_vector_type_keeps_its_information() -> None:
     assert "permutation_map = affine_map<(d0, d1) -> (d1, d0)>" in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_risk_a_every_later_pass_handles_vectors(tail: str) -> None:
     """Also for sizes and shapes that do not divide each other."""
@@ -506,6 +507,7 @@ def test_which_loops_of_the_examples_are_vectorized(mlir: Any, name: str, steps:
     assert set(re.findall(r"vector<([\dx]+)xf32>", printed)) == {name}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_the_printed_examples_run(mlir: Any, name: str) -> None:
     """They give the same as the scalar text, for sizes that divide the extents and others."""

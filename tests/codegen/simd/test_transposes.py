@@ -301,6 +301,7 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 FROM_LINES = [n for n in IN_PLACE if routine(n).stream and routine(n).finds_lines]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", FROM_LINES)
 def test_rows_may_begin_anywhere(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,6 +318,7 @@ def test_rows_may_begin_anywhere(name: str, threads: int, monkeypatch: pytest.Mo
     judge(program, shape)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x64s_u32")])
 def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,6 +332,7 @@ def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPa
         check(program, shape.digits, r.width, ((False, False, 0), (True, True, 0)), threads=threads)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x16s_u16")])
 def test_tables_around_tiles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More loops than a kernel has: the outermost become tables, whose entries begin anywhere in a line."""
@@ -364,6 +367,7 @@ INTERLEAVES = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", INTERLEAVES)
 def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_(\d)_u(\d+)", name)

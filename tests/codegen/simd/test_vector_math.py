@@ -104,6 +104,7 @@ def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Arr
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lanes", [1, 2, 16, 32])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_accuracy(dtype: str, lanes: int) -> None:
