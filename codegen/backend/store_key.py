@@ -16,6 +16,7 @@ from codegen.backend.store_files import digest_of
 from codegen.support.caching import cached
 from codegen.support.cpu import CpuLevel
 from codegen.support.dataclasses import dataclass
+from codegen.support.interrupts import llvm_binding
 from codegen.support.versions import library_stamp, package_version
 
 FORMAT = 1
@@ -78,9 +79,7 @@ def llvm_version(store: Notes | None) -> str:
     known = (store.get_note(note) or {}).get("version") if store and stamp else None
     if isinstance(known, str):
         return known
-    from llvmlite import binding
-
-    found = ".".join(map(str, binding.llvm_version_info))
+    found = ".".join(map(str, llvm_binding().llvm_version_info))
     if store and stamp:
         store.put_note(note, {"version": found})
     return found

@@ -19,6 +19,7 @@ from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
+from codegen.support.interrupts import uninterrupted
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
@@ -88,7 +89,7 @@ class Kernel:
         return _natives.get(self.name) or self._made()
 
     def _made(self) -> NativeFunction:
-        with compiler_lock:
+        with uninterrupted():
             if self.name not in _loaded and not self._load_noted():
                 digest = digest_of(self.source.encode())
                 _load_source(self.name, self.source, digest)
@@ -128,9 +129,10 @@ class Kernel:
     @property
     def assembly(self) -> str:
         """The machine code as text."""
-        from codegen.backend.build import assembly
+        with uninterrupted():
+            from codegen.backend.build import assembly
 
-        return assembly(self.llvm_ir, cpu_level())
+            return assembly(self.llvm_ir, cpu_level())
 
     def _repr_html_(self) -> str:
         """The summary and the source, for notebooks."""
@@ -147,7 +149,9 @@ def native(name: str, source: str) -> NativeFunction:
     Raises:
         KernelError: it could not be built.
     """
-    with compiler_lock:
+    if name in _natives:  # some copies ask in each call
+        return _natives[name]
+    with uninterrupted():
         native_address(name, source)
         return _called(name)
 
@@ -158,7 +162,9 @@ def native_address(name: str, source: str) -> int:
     Raises:
         KernelError: it could not be built.
     """
-    with compiler_lock:
+    if name in _loaded:  # some copies ask in each call
+        return _loaded[name]
+    with uninterrupted():
         if name not in _loaded:
             _load_source(name, source, digest_of(source.encode()))
         return _loaded[name]
@@ -201,9 +207,10 @@ def _object_code(name: str, source: str, digest: str) -> bytes:
 
 
 def _built(name: str, source: str) -> Any:
-    from codegen.backend.build import build
+    with uninterrupted():
+        from codegen.backend.build import build
 
-    return build(name, source, cpu_level())
+        return build(name, source, cpu_level())
 
 
 def _dump(name: str, source: str) -> None:

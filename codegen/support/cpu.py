@@ -10,6 +10,7 @@ from functools import cache
 
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
+from codegen.support.interrupts import llvm_binding
 from codegen.support.settings import settings
 
 _NEEDED = {
@@ -79,9 +80,7 @@ def host_levels() -> tuple[str, ...]:
         return tuple(name for name in LEVELS if _LLVM[name][0] == _host_architecture())
     flags = _flags_of_glibc()
     if flags is None:
-        from llvmlite import binding
-
-        flags = frozenset(name for name, present in binding.get_host_cpu_features().items() if present)
+        flags = frozenset(name for name, present in llvm_binding().get_host_cpu_features().items() if present)
     return tuple(name for name, needed in _NEEDED.items() if flags.issuperset(needed))
 
 
@@ -111,9 +110,7 @@ def cpu_name() -> str:
             lines = file.read(1 << 12).splitlines()
         name = next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
     except (OSError, StopIteration):
-        from llvmlite import binding
-
-        name = binding.get_host_cpu_name()
+        name = llvm_binding().get_host_cpu_name()
     return f"{name} x {os.cpu_count()}"
 
 
@@ -142,6 +139,4 @@ def _host_architecture() -> str:
 def _host_triple() -> str:
     if sys.platform == "linux" and _host_architecture():
         return f"{_host_architecture()}-unknown-linux-gnu"
-    from llvmlite import binding
-
-    return str(binding.get_process_triple())
+    return str(llvm_binding().get_process_triple())
