@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
     from codegen.analysis.integers import check_powers as check_powers
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
+    from codegen.backend.progress import compilations as compilations
     from codegen.backend.store import KernelStore as KernelStore
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
@@ -237,6 +238,7 @@ _HOMES = {
     "analysis.integers": "check_fits check_indices check_powers",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
+    "backend.progress": "compilations",
     "backend.store": "KernelStore default_store",
     "backend.store_check": "remove_entries verify_store",
     "backend.store_key": "compiler_digest",

@@ -143,11 +143,13 @@ def test_cache_is_shown_and_cleared(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     empty = json.loads(child("cache", "info", "--json", **store).stdout)
     counts = {"kernels": 0, "bytes": 0, "most_bytes": 512 << 20, "tuned": 0, "stream_bytes": None}
-    assert empty == {"directory": store["TILEJIT_CACHE_DIR"], "reason": None, **counts}
+    compiled = {"compiled": 0, "compile_seconds": 0.0}
+    assert empty == {"directory": store["TILEJIT_CACHE_DIR"], "reason": None, **counts, **compiled}
     (tmp_path / "store" / ("0" * 64 + ".kernel")).write_bytes(b"abc")
     text = child("cache", "info", **store, TILEJIT_CACHE_BYTES="2048").stdout
     assert "kernels    1\n" in text
     assert "streaming  not measured yet\n" in text
+    assert "compiled   0 kernels in 0.0 s\n" in text
     assert "size       3 bytes of at most 2.0 KiB\n" in text
     assert child("cache", "clear", **store).stdout.startswith("removed 1 ")
     assert not list((tmp_path / "store").glob("*.kernel"))

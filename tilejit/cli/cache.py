@@ -26,12 +26,17 @@ app = typer.Typer(
 
 @app.command("info", cls=Command)
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show the location and number of compiled kernels."""
-    from codegen import default_store, remembered_thresholds
+    """Show the location and number of compiled kernels.
+
+    The compilations include those of kernels that were removed since. Their seconds include the import of
+    Numba.
+    """
+    from codegen import compilations, default_store, remembered_thresholds
 
     store = default_store()
     entries = store.entries()
     size = sum(_size(file) for file in [*entries, *store.notes()])
+    compiled = compilations(store)
     known = remembered_thresholds(store)
     stream = known.stream_bytes if known else None
     tuned = sum(note.name.startswith("schedule-") for note in store.notes())
@@ -39,12 +44,14 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
     if as_json:
         state = {"directory": where, "reason": store.reason or None}
         kept = {"kernels": len(entries), "bytes": size, "most_bytes": store.most_bytes, "tuned": tuned}
-        print_json({**state, **kept, "stream_bytes": stream})
+        work = {"compiled": compiled.kernels, "compile_seconds": compiled.seconds}
+        print_json({**state, **kept, **work, "stream_bytes": stream})
         return
     typer.echo(f"directory  {where or 'none'}")
     typer.echo(f"state      {store.reason or 'in use'}")
     typer.echo(f"kernels    {len(entries)}")
     typer.echo(f"size       {human_bytes(size)} of at most {human_bytes(store.most_bytes)}")
+    typer.echo(f"compiled   {compiled.kernels} kernels in {compiled.seconds:.1f} s")
     typer.echo(f"tuned      {tuned}")
     typer.echo(f"streaming  {f'from {human_bytes(stream)}, measured' if stream else 'not measured yet'}")
 
