@@ -5,7 +5,7 @@
 
 Each figure comes from a separate process. Three kinds alternate: `import numpy` alone; the first copies with
 kernels from a store that the run fills first; and the first copies with an empty store, which also compile
-kernels and calibrate this machine. The figures of copies exclude `import numpy`. Byte code is cached in a
+kernels. The figures of copies exclude `import numpy`. Byte code is cached in a
 folder of this run, as for installed packages.
 """
 

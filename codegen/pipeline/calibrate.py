@@ -1,8 +1,8 @@
-"""Thresholds of this machine: measured once, with a real copy, and kept in the store.
+"""Thresholds of this machine: measured once, with the loops of a real copy, and kept in the store.
 
-Nothing is measured before a copy of 4 MiB is planned, or if the store cannot keep the result. The first
-process with such a copy only leaves a note, because its first copies already wait for kernels to be compiled.
-Two processes that measure at the same time both write a valid note; the later one stays.
+The first copy of 4 MiB or more is measured for, unless the store cannot keep the result. Nothing was planned
+by other thresholds before, so a later process with the same copies finds all of their kernels in the store.
+If several processes measure at the same time, the first note stays.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 from math import log
+from struct import Struct
 from time import perf_counter
 
 import numpy as np
@@ -17,31 +18,21 @@ from numpy.typing import NDArray
 
 from codegen.backend.store import KernelStore, default_store
 from codegen.backend.store_key import compiler_digest
-from codegen.ir.strided_box import Element
-from codegen.maps.access import AccessMap, strided_map
-from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.copy_request import CopyRequest
-from codegen.pipeline.program import CopyProgram
+from codegen.runtime.kernel import copy_operands, native
 from codegen.schedule.machine import machine
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level, cpu_name
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 
-CALIBRATED_FROM_BYTES = 2 << 20
-"""Footprint of the smallest copy that a threshold here can affect."""
+CALIBRATED_FROM_BYTES = 4 << 20
+"""Footprint of the smallest copy that triggers the measurement and uses its result.
 
-MEASURED_FROM_BYTES = 4 << 20
-"""Footprint of the smallest copy that triggers a measurement.
-
-Measuring takes half a second and a kernel of its own. Smaller copies would not soon gain that back, since a
-process may make only one.
+Measuring takes half a second and a kernel. Smaller copies would not soon gain that back, since a process may
+make only one. They don't use the result of others either: the kernels of a copy must not change after it.
 """
 
-MEASURED_AT = 8
-"""The first process that makes large copies measures at this one of them, later processes at the first."""
-
-FOOTPRINTS = tuple(n << 20 for n in (32, 28, 24, 22, 20, 18, 16, 12, 8, 4, 2))
+FOOTPRINTS = tuple(n << 20 for n in (32, 28, 24, 22, 20, 18, 16, 12, 8, 4))
 """Bytes read and written by the measured copies, largest first."""
 
 BEYOND_BYTES = 2 * FOOTPRINTS[0]
@@ -58,12 +49,10 @@ Measure = Callable[[bool, int], float]
 """Seconds of one copy, given whether it streams and its footprint in bytes."""
 
 _known: Thresholds | None = None
-_planned = 0
-"""Large copies that this process has planned without knowing the thresholds."""
 
 
 def machine_thresholds(footprint: int) -> Thresholds:
-    """The thresholds for a copy that reads and writes `footprint` bytes; a large copy may measure."""
+    """The thresholds for a copy that reads and writes `footprint` bytes; the first large one measures."""
     global _known
     if (given := machine().stream_bytes) is not None:
         return Thresholds(stream_bytes=given)
@@ -71,21 +60,9 @@ def machine_thresholds(footprint: int) -> Thresholds:
         return DEFAULT_THRESHOLDS
     if _known is None:
         with compiler_lock:  # the one lock that a fork waits for
-            if _known is None and footprint >= MEASURED_FROM_BYTES and _is_due(default_store()):
+            if _known is None:
                 _known = calibrated(default_store(), _trial)
-            elif _known is None:
-                _known = remembered_thresholds(default_store())
-    return _known or DEFAULT_THRESHOLDS
-
-
-def _is_due(store: KernelStore) -> bool:
-    """Whether to measure now: an earlier process has planned a large copy, or this one several."""
-    global _planned
-    _planned += 1
-    if _planned == 1 and store.get_note(_note_name(store, cpu_level().name)) is None:
-        store.put_note(_note_name(store, cpu_level().name), {})
-        return False
-    return _planned == 1 or _planned >= MEASURED_AT
+    return _known
 
 
 def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
@@ -99,8 +76,10 @@ def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
         found = Thresholds(stream_bytes=stream_threshold(trial()))
     except (ImportError, KernelError, MemoryError):
         return DEFAULT_THRESHOLDS
-    remember(store, found, cpu_level().name)
-    return found
+    earlier = remembered_thresholds(store)
+    if earlier is None:
+        remember(store, found, cpu_level().name)
+    return earlier or found
 
 
 def remembered_thresholds(store: KernelStore) -> Thresholds | None:
@@ -144,41 +123,57 @@ The last cache holds new data only after four passes (Zen 4, 2026-11: 440, 228, 
 
 RUN_BYTES, ROWS = 512, 8
 
+_NAME = "measured_tiles"
+_SOURCE = f"""def {_NAME}(operands, scratch, sizes, begin, end):
+    src, dst = addresses_2(operands)
+    pitch, streams = arguments_2(sizes)
+    for tile in range(begin, end):
+        for row in range({ROWS}):
+            run = opaque(src + row * pitch + {RUN_BYTES} * tile)
+            out = opaque(dst + {RUN_BYTES} * ({ROWS} * tile + row))
+            if streams:
+                for x in range(0, {RUN_BYTES}, 64):
+                    stream_u8_64(out + x, read_u8_64(run + x))
+                    prefetch_u8_64(run + x + 256)
+            else:
+                for x in range(0, {RUN_BYTES}, 64):
+                    write_u8_64(out + x, read_u8_64(run + x))
+    stream_fence()
+"""
+"""The loops of a pack to f32 T(8,128) with either kind of store.
+
+The two kernels of such packs also copy parts of lines, and take several times as long to compile.
+"""
+
+
+_sizes = Struct("=2q").pack
+"""The table of arguments: bytes from row to row, and whether the stores bypass the cache."""
+
+
+def copy_tiles(src: int, dst: int, tiles: int, *, stream: bool) -> None:
+    """Copy runs of 512 bytes from eight rows to tiles, from line to line; `row_bytes(tiles)` per row."""
+    native(_NAME, _SOURCE)(copy_operands(src, dst), 0, _sizes(row_bytes(tiles), stream), 0, tiles)
+
+
+def row_bytes(tiles: int) -> int:
+    """Bytes from row to row of the source; the extra line avoids aliasing."""
+    return RUN_BYTES * tiles + 64
+
 
 def _trial() -> Measure:
-    """A measure with its own memory: runs of 512 bytes from eight rows to tiles, as in f32 T(8,128)."""
+    """A measure with its own memory."""
     most = FOOTPRINTS[0] // 2
     src, dst = (np.ones(most + 2 * RUN_BYTES, np.uint8) for _ in range(2))
-    programs: dict[tuple[bool, int], CopyProgram] = {}
 
     def measure(stream: bool, footprint: int) -> float:
-        key = stream, footprint
-        if key not in programs:
-            programs[key] = _tiling(footprint // 2, stream=stream)
+        tiles = footprint // 2 // (ROWS * RUN_BYTES)
         for _ in range(WARMING):
-            programs[key].run(_line(src), _line(dst))
+            copy_tiles(_line(src), _line(dst), tiles, stream=stream)
         start = perf_counter()
-        programs[key].run(_line(src), _line(dst))
+        copy_tiles(_line(src), _line(dst), tiles, stream=stream)
         return perf_counter() - start
 
     return measure
-
-
-def _tiling(size: int, *, stream: bool) -> CopyProgram:
-    """The copy of `size` bytes, with or without streaming stores."""
-    blocks, element = size // (ROWS * RUN_BYTES), Element("u8", 8)
-    dims, pitch = (blocks, ROWS, RUN_BYTES), blocks * RUN_BYTES + 64  # the extra line avoids aliasing
-
-    def side(strides: tuple[int, int, int], stop: int) -> AccessMap:
-        return strided_map(dims, strides, (0, stop), element_bits=8)
-
-    src = side((RUN_BYTES, pitch, 1), (ROWS - 1) * pitch + blocks * RUN_BYTES)
-    dst = side((ROWS * RUN_BYTES, RUN_BYTES, 1), size)
-    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-    options = CopyOptions(thresholds=always if stream else never)
-    from codegen.pipeline.copies import compile_copy  # most processes that ask for thresholds need none
-
-    return compile_copy(CopyRequest(src, dst, element, element, options=options))
 
 
 def _line(array: NDArray[np.uint8]) -> int:

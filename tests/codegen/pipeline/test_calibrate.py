@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +12,20 @@ from codegen.backend.store import KernelStore
 from codegen.pipeline import calibrate
 from codegen.pipeline.calibrate import (
     BEYOND_BYTES,
-    CALIBRATED_FROM_BYTES,
     FOOTPRINTS,
-    MEASURED_AT,
-    MEASURED_FROM_BYTES,
     REPEATS,
     Measure,
     calibrated,
-    machine_thresholds,
+    copy_tiles,
     remember,
     remembered_thresholds,
+    row_bytes,
     stream_threshold,
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
-from tests.tools.oracle import run_python
+from tests.tools.oracle import printed
 
 MIB = 1 << 20
 FOUND = Thresholds(stream_bytes=8 * MIB)
@@ -56,14 +54,14 @@ class Trials:
 @pytest.mark.parametrize(
     ("gains", "mebibytes"),
     [
-        ((*[2.0] * 8, 1.5, 0.5, 0.5), 8),
-        ((2.0,) * 11, 2),
-        ((0.5,) * 11, 64),
-        ((1.0,) * 11, 64),
-        ((1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.7, 0.5, 0.5, 0.5), 20),
-        ((1.5, 0.9, *[0.5] * 9), 32),
-        ((*[2.0] * 6, 0.9, 2.0, 2.0, 2.0, 0.4), 4),
-        ((0.9, *[1.5] * 10), 2),
+        ((*[2.0] * 8, 1.5, 0.5), 8),
+        ((2.0,) * 10, 4),
+        ((0.5,) * 10, 64),
+        ((1.0,) * 10, 64),
+        ((1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.7, 0.5, 0.5), 20),
+        ((1.5, 0.9, *[0.5] * 8), 32),
+        ((*[2.0] * 6, 0.9, 2.0, 2.0, 0.4), 8),
+        ((0.9, *[1.5] * 9), 4),
     ],
     ids=str,
 )
@@ -127,77 +125,18 @@ def test_a_failed_measurement_gives_the_default(tmp_path: Path, error: Exception
     assert not list(tmp_path.glob("thresholds-*"))
 
 
-def test_small_copies_measure_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Medium copies measure nothing either, but use earlier measurements."""
-    store = KernelStore(tmp_path)
-    asked: list[Callable[[], Measure]] = []
-
-    def measured(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
-        asked.append(trial)
-        return FOUND
-
-    monkeypatch.setattr(calibrate, "_known", None)
-    monkeypatch.setattr(calibrate, "_planned", MEASURED_AT)
-    monkeypatch.setattr(calibrate, "calibrated", measured)
-    monkeypatch.setattr(calibrate, "default_store", lambda: store)
-    assert machine_thresholds(CALIBRATED_FROM_BYTES - 1) == DEFAULT_THRESHOLDS
-    assert machine_thresholds(MEASURED_FROM_BYTES - 1) == DEFAULT_THRESHOLDS
-    assert asked == []
-    assert machine_thresholds(MEASURED_FROM_BYTES) == machine_thresholds(1 << 40) == FOUND
-    assert len(asked) == 1
-    assert machine_thresholds(CALIBRATED_FROM_BYTES) == FOUND
-    assert machine_thresholds(CALIBRATED_FROM_BYTES - 1) == DEFAULT_THRESHOLDS
-
-    monkeypatch.setattr(calibrate, "_known", None)
-    assert machine_thresholds(CALIBRATED_FROM_BYTES) == DEFAULT_THRESHOLDS
-    remember(store, FOUND, cpu_level().name)
-    assert machine_thresholds(CALIBRATED_FROM_BYTES) == FOUND
-    assert len(asked) == 1
-
-
-def test_the_first_process_measures_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first large copies use the thresholds that they find. A later process measures at once."""
-    store, trials = KernelStore(tmp_path), Trials()
-    monkeypatch.setattr(calibrate, "_trial", trials)
-    monkeypatch.setattr(calibrate, "default_store", lambda: store)
-
-    def process() -> None:
-        monkeypatch.setattr(calibrate, "_known", None)
-        monkeypatch.setattr(calibrate, "_planned", 0)
-
-    process()
-    for _ in range(MEASURED_AT - 1):
-        assert machine_thresholds(MEASURED_FROM_BYTES) == DEFAULT_THRESHOLDS
-    assert trials.count == 0
-    process()
-    assert machine_thresholds(MEASURED_FROM_BYTES) == FOUND
-    assert trials.count == 1
-    process()
-    assert machine_thresholds(CALIBRATED_FROM_BYTES) == FOUND
-    assert trials.count == 1
-    for note in store.notes():
-        note.unlink()
-    process()
-    found = [machine_thresholds(MEASURED_FROM_BYTES) for _ in range(MEASURED_AT)]
-    assert found == [DEFAULT_THRESHOLDS] * (MEASURED_AT - 1) + [FOUND]
-    assert trials.count == 2
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_trial_copies_correctly(stream: bool) -> None:
-    """Tiles of eight rows; the streaming program really streams."""
-    size = 1 << 18
-    program = calibrate._tiling(size, stream=stream)
-    src_stop, dst_stop = (access.bounds[1] for access in (program.src, program.dst))
-    assert dst_stop == size
-    assert src_stop <= size + 8 * 64
-    src = np.random.default_rng(0).integers(0, 256, src_stop, np.uint8)
-    dst = np.zeros(dst_stop, np.uint8)
-    program.run(src.ctypes.data, dst.ctypes.data)
-    pitch = size // 8 + 64
-    rows = [src[k * pitch : k * pitch + size // 8].reshape(-1, 512) for k in range(8)]
-    assert (dst.reshape(-1, 8, 512) == np.stack(rows, axis=1)).all()
-    assert [step.schedule.stream for step in program.steps] == [stream]
+    """Tiles of eight rows, and nothing beside them."""
+    tiles = 5
+    pitch, size = row_bytes(tiles), 8 * 512 * tiles
+    src = np.random.default_rng(0).integers(0, 256, (8, pitch), np.uint8)
+    room = np.zeros(size + 128, np.uint8)
+    dst = room[-room.ctypes.data % 64 :]
+    copy_tiles(src.ctypes.data, dst.ctypes.data, tiles, stream=stream)
+    runs = src[:, : 512 * tiles].reshape(8, tiles, 512)
+    assert (dst[:size].reshape(tiles, 8, 512) == runs.swapaxes(0, 1)).all()
+    assert not dst[size:].any()
 
 
 def test_a_trial_times_both_programs_within_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,46 +145,40 @@ def test_a_trial_times_both_programs_within_its_memory(monkeypatch: pytest.Monke
     assert all(measure(stream, size) > 0 for stream in (False, True) for size in (MIB, MIB // 2))
 
 
-COPY = """
+CALLS = """
 import sys
 import numpy as np
 import tilejit as tj
-from codegen.pipeline import calibrate
-from codegen.backend.store import default_store
 
-elements, may_measure = int(sys.argv[1]), sys.argv[2] == "measure"
-trial, trials = calibrate._trial, []
+@tj.kernel
+def double(a, b):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            b[i, j] = a[i, j] * 2
 
-def counted():
-    trials.append(1)
-    if not may_measure:
-        raise AssertionError("measured")
-    return trial()
-
-calibrate._trial = counted
-src = np.arange(elements, dtype=np.int32).reshape(-1, 64)
-for dst in (np.zeros_like(src.T), np.zeros((64, elements // 64), np.int64)):
-    tj.copyto(dst, src.T)
-    assert (dst == src.T).all()
-    assert (tj.unpack(tj.pack(src, "{1,0:T(8,128)}")) == src).all()
-notes = [note.name[:10] for note in default_store().notes()]
-print(len(trials), [name for name in notes if name == "thresholds"])
+x = np.arange(300 * int(sys.argv[1]), dtype=np.float32).reshape(-1, 300)
+assert (tj.unpack(tj.pack(x, "{1,0:T(8,128)}")) == x).all()
+double(x, out := np.empty_like(x))
+assert (out == x * 2).all()
+print("numba" in sys.modules)
 """
 
-
-def child(elements: int, mode: str, **changes: str) -> str:
-    done = run_python(COPY, elements, mode, **changes)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+CACHE_INFO = "import sys; sys.argv[1:] = 'cache', 'info', '--json'; from tilejit.cli import main; main()"
 
 
-@pytest.mark.full
-def test_the_second_process_measures_for_all(tmp_path: Path) -> None:
-    """The first process with a large copy only leaves a note."""
-    store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
-    assert child(1 << 14, "never", **store) == "0 []"
-    assert child(5 << 16, "never", **store) == "0 []"
-    assert child(1 << 19, "never", **store) == "0 ['thresholds']"
-    assert child(1 << 19, "measure", **store) == "1 ['thresholds']"
-    assert child(1 << 19, "never", **store) == "0 ['thresholds']"
-    assert child(1 << 19, "never", TILEJIT_NO_CACHE="1") == "0 []"
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    """Neither for the same calls, nor to measure: the first large copy did. Small copies measure nothing."""
+    calls, store = tmp_path / "calls.py", tmp_path / "store"
+    calls.write_text(CALLS)  # kernels are read from files
+
+    def process(rows: int) -> tuple[object, ...]:
+        run = f"import runpy, sys; sys.argv[1:] = ['{rows}']; runpy.run_path({str(calls)!r})"
+        imported = printed(run, store)
+        state = json.loads(printed(CACHE_INFO, store))
+        assert state["compiled"] == state["kernels"]
+        return imported, state["kernels"], state["stream_bytes"]
+
+    small, large = process(rows=1000), process(rows=4000)
+    assert small == ("True\n", small[1], None)
+    assert large[2] in (BEYOND_BYTES, *FOOTPRINTS)
+    assert process(rows=4000) == process(rows=1000) == ("False\n", *large[1:])
