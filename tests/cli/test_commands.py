@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,27 +22,35 @@ from tilejit.support.units import human_bytes
 SHAPE = "bf16[100,300]{1,0:T(8,128)(2,1)}"
 
 
+ROWS = ("TileJIT pack", "TileJIT unpack", "TileJIT copy", "NumPy pack", "memcpy")
+
+
 def test_demo_shows_speeds_and_the_figure() -> None:
-    result = run("demo", "--mib", 1, "--threads", 1, columns=40)
+    result = run("demo", "--mib", 1)
     assert result.exit_code == 0, result.output
     assert result.stdout.isascii()
-    for word in (
-        "bf16[64,8192]{1,0:T(8,128)(2,1)}",
-        "TileJIT pack",
-        "TileJIT unpack",
-        "NumPy",
-        "memcpy",
-        "GB/s",
-        "37.5%",
-    ):
+    for word in ("bf16[64,8192]{1,0:T(8,128)(2,1)}", "threads", "GB/s", "37.5%", "np.copyto"):
         assert word in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 40
+    shown = re.findall(r"^\|(\S.*?) +\| +(\d+) \|", result.stdout, re.MULTILINE)
+    assert shown == [(name, "1") for name in ROWS]
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def test_demo_gives_json() -> None:
-    facts = json.loads(run("demo", "--mib", 1, "--json").stdout)
-    assert len(facts["timings"]) == 4
+def test_demo_fits_narrow_terminals() -> None:
+    shown = run("demo", "--mib", 1, "--threads", 3, columns=36).stdout
+    assert max(map(len, shown.splitlines())) <= 36
+    assert re.findall(r"^(.*), 3 threads$", shown, re.MULTILINE) == list(ROWS)
+    assert re.findall(r"^  [\d.]+ ms, [\d.]+ GB/s, (100%) of memcpy$", shown, re.MULTILINE)[-1] == "100%"
+
+
+@pytest.mark.parametrize("threads", [1, 3, 64])
+def test_all_rows_of_the_demo_have_the_same_threads(threads: int) -> None:
+    facts = json.loads(run("demo", "--mib", 1, "--threads", threads, "--json").stdout)
+    assert [(t["name"], t["threads"]) for t in facts["timings"]] == [(name, threads) for name in ROWS]
     assert all(t["gb_per_second"] > 0 for t in facts["timings"])
+    parts = demo.parts_of_rows(64, threads)
+    assert len(parts) == threads
+    assert [row for part in parts for row in range(64)[part]] == list(range(64))
 
 
 def test_demo_checks_answers_before_timing(monkeypatch: pytest.MonkeyPatch) -> None:

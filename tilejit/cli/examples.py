@@ -14,7 +14,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("", "tilejit unpack packed.safetensors again.safetensors"),
         ("where each element lives", 'tilejit show "f32[3,5]{1,0:T(2,2)}"'),
     ),
-    "tilejit demo": (("a 16 MiB matrix, on one thread", "tilejit demo --mib 16 --threads 1"),),
+    "tilejit demo": (("a 16 MiB matrix, on two threads", "tilejit demo --mib 16 --threads 2"),),
     "tilejit pack": (
         ("an array; also prints the command that unpacks it", "tilejit pack x.npy y.npy --layout tpu"),
         ("a format with parameters", "tilejit pack x.npy panels.npy --layout blis-a mr=4"),
