@@ -43,6 +43,19 @@ HIDDEN_MEMBERS = {"Elementwise": ("answered", "record", "plan", "new_program", "
 class ReferencePages(griffe.Extension):
     """Rewrites objects after Griffe has loaded them."""
 
+    def on_module_members(self, *, mod: griffe.Module, **kwargs: Any) -> None:
+        """Document `one = _checked(other)` and `one = other` in `tilejit.cute` as `other`."""
+        if mod.path not in ("tilejit.cute", "tilejit.cute.checked"):
+            return
+        for name, member in list(mod.members.items()):
+            if isinstance(member, griffe.Attribute):
+                value = re.sub(r"_checked\((.*)\)", r"\1", str(member.value))
+                first, _, rest = value.partition(".")
+                imported = mod.imports.get(first)
+                if imported:
+                    target = f"{imported}.{rest}" if rest else imported
+                    mod.set_member(name, griffe.Alias(name, target, parent=mod))
+
     def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         """Rewrite the docstring, signature, bases and members of an object."""
         if isinstance(obj, griffe.Function):

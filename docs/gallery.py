@@ -23,24 +23,24 @@ def gallery(folder: str = "../pictures") -> str:
     Args:
         folder: the folder of the pictures, relative to the page.
     """
-    rows = [f"| [`{name}`](#{anchor(name)}) | {_cell(find_format(name).description)} |" for name in names()]
+    rows = [f"| [`{name}`](#{name.lower()}) | {_cell(find_format(name).description)} |" for name in names()]
     table = "\n".join(["| format | layout |", "|---|---|", *rows])
     return "\n\n".join([table, *(section(name, folder) for name in names())]) + "\n"
 
 
 def names() -> tuple[str, ...]:
-    """The formats in the registry when the site is built."""
+    """The formats in the registry when the page is generated."""
     return tilejit.formats()
 
 
-def anchor(name: str) -> str:
-    """`tpu` -> `format-tpu`, also the name of its picture."""
+def picture_name(name: str) -> str:
+    """`tpu` -> `format-tpu`."""
     return f"{PREFIX}{name}"
 
 
 def pictures() -> tuple[str, ...]:
     """The names of the pictures. A registered function has no example to draw."""
-    return tuple(anchor(name) for name in names() if find_format(name).example is not None)
+    return tuple(picture_name(name) for name in names() if find_format(name).example is not None)
 
 
 def picture(name: str) -> Spec:
@@ -84,10 +84,10 @@ def padding_value(spec: Spec) -> float:
 def section(name: str, folder: str) -> str:
     """A heading, the description, the picture and a table of facts."""
     about = tilejit.describe_format(name)
-    parts = [f"## {name} {{#{anchor(name)}}}", f"{_sentence(about.description)}."]
+    parts = [f"## {name}", f"{_sentence(about.description)}."]
     spec = example(name)
     if spec is not None:
-        parts.append(f"![{name}: {spec}]({folder}/{anchor(name)}.svg)")
+        parts.append(f"![{name}: {spec}]({folder}/{picture_name(name)}.svg)")
     rows = [f"| {fact} | {text} |" for fact, text in _facts(name)]
     return "\n\n".join([*parts, "\n".join(["| | |", "|---|---|", *rows])])
 

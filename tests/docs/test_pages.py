@@ -160,19 +160,6 @@ def test_commands_of_contributing_exist() -> None:
         run_commands(text)
 
 
-def test_included_files_and_sections_exist() -> None:
-    """`--8<-- "FILE:SECTION"` includes a section that its file marks once."""
-    included = [
-        found.groups()
-        for p in (ROOT / "docs").rglob("*.md")
-        for found in re.finditer(r'^--8<-- "([^":]+)(?::(\w+))?"$', p.read_text(), re.MULTILINE)
-    ]
-    assert ("CONTRIBUTING.md", None) in included
-    for file, section in included:
-        text = (ROOT / file).read_text()
-        assert section is None or text.count(f"[start:{section}]") == text.count(f"[end:{section}]") == 1
-
-
 def test_every_page_is_in_the_navigation() -> None:
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
     for path in (ROOT / "docs").rglob("*.md"):
