@@ -101,7 +101,11 @@ def commands() -> str:
     """The `--help` text of each command, 80 columns wide."""
     out = []
     for words in ((), *_command_names(get_command(app))):
-        text = CliRunner().invoke(app, [*words, "--help"], prog_name="tilejit", env={"COLUMNS": "80"}).stdout
+        text = (
+            CliRunner()
+            .invoke(app, [*words, "--help"], prog_name="tilejit", env={"COLUMNS": "80", "NO_COLOR": "1"})
+            .stdout
+        )
         out.append(f"## {' '.join(('tilejit', *words))}\n\n```text\n{text.rstrip()}\n```\n")
     return "\n".join(out)
 

@@ -212,8 +212,9 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
         assert process.stdout.readline() == "written\n"
         process.send_signal(number)
         code = process.wait(60)
-        said = "tilejit: interrupted\n" if number is signal.SIGINT else ""
-        assert process.stderr.read() == said
+        line = f"tilejit pack --resume {model} {target} --layout tpu"
+        said = f"tilejit: interrupted\n  the next run starts again; a run that can be continued: {line}\n"
+        assert process.stderr.read() == (said if number is signal.SIGINT else "")
     assert target.read_bytes() == b"old"
     if number is not signal.SIGKILL:
         assert code == 128 + number
@@ -222,6 +223,26 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
     else:
         anonymous.close()
     assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
+
+
+def test_an_interrupted_run_says_how_to_continue(model: Path) -> None:
+    target = model.with_name("out's.safetensors")
+    words = ["pack", str(model), str(target), "--layout", "tpu", "--resume"]
+    command = [sys.executable, "-c", PAUSED, *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "written\n"
+        process.send_signal(signal.SIGINT)
+        first, then = process.stderr.read().splitlines()
+        assert (process.wait(60), first) == (130, "tilejit: interrupted")
+    assert then.startswith("  continue with: tilejit pack ")
+    assert shlex.split(then.partition(": ")[2]) == ["tilejit", *words]
+    assert not target.exists()
+    assert run(*words).exit_code == 0
+    run("pack", model, model.with_name("want.safetensors"), "--layout", "tpu")
+    assert target.read_bytes() == model.with_name("want.safetensors").read_bytes()
 
 
 def test_a_layout_error_exits_with_2_and_shows_a_caret(array: Path) -> None:

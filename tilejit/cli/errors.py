@@ -8,9 +8,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
+import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any, TextIO
@@ -70,12 +72,16 @@ class Commands(Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; ends in SystemExit: 0, 1 for a failure, 2 for misuse, or 130 after Ctrl-C."""
         extra["standalone_mode"] = False
+        given = next(iter(args), extra.get("args")) or sys.argv[1:]
+        resumes = ""
         try:
             code = super().main(*args, **extra)
             if sys.stdout:
                 sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        except FilesInterrupted as error:
+            code, resumes = INTERRUPTED, _how_to_resume(error.kept, given)
         except _UsageError as error:
             say(usage_text(error))
             code = MISUSED
@@ -92,7 +98,37 @@ class Commands(Group):
             code = fail("out of memory")
         if code == INTERRUPTED:
             say("interrupted")
+            if resumes:  # not wrapped, so that the command can be copied
+                typer.echo(f"  {resumes}", err=True)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+class FilesInterrupted(Exception):
+    """Ctrl-C while files were written; `kept` if the next run can continue them.
+
+    typer would turn a KeyboardInterrupt into an exit code.
+    """
+
+    def __init__(self, *, kept: bool) -> None:
+        super().__init__()
+        self.kept = kept
+
+
+def _how_to_resume(kept: bool, given: Sequence[str]) -> str:
+    """What to run after Ctrl-C.
+
+    tilejit pack a.npy b.npy --layout tpu --resume -> "continue with: tilejit pack a.npy ..."
+    """
+    if kept:
+        return f"continue with: {shell_line(['tilejit', *given])}"
+    line = shell_line(["tilejit", given[0], "--resume", *given[1:]])
+    return f"the next run starts again; a run that can be continued: {line}"
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Words as a line for the shell, without characters that move a terminal's cursor."""
+    line = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def misused(text: str) -> Exception:

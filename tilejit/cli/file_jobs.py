@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from codegen import LayoutError, TilejitError, dataclass
-from tilejit.cli.errors import misused, say_notes
+from tilejit.cli.errors import FilesInterrupted, misused, say_notes, shell_line
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
 from tilejit.cli.output import print_json
 from tilejit.cli.progress import progress
-from tilejit.cli.streams import Source, StandardOutput, Target, ends
+from tilejit.cli.streams import DASH, Source, StandardOutput, Target, ends
 from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
@@ -107,7 +104,13 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
     else:
         nbytes = sum(plan.nbytes for plan in job.plans.values())
         with progress(nbytes, goes.name, quiet=options.quiet) as advance, _counted_casts():
-            job.write(advance, resume=options.resume, say=partial(_say, options), clobber=options.clobber)
+            write = partial(job.write, advance, say=partial(_say, options), clobber=options.clobber)
+            try:
+                write(resume=options.resume)
+            except KeyboardInterrupt:
+                if DASH in (source, target):  # streams can't be resumed
+                    raise
+                raise FilesInterrupted(kept=options.resume) from None
     _notes(job, options, rules)
     if not options.dry_run:
         _report(job, rows, goes, options)
@@ -320,7 +323,7 @@ def unpack_command(packed: Target, spec: Spec) -> str | None:
     words = ["tilejit", "unpack", *files, "--shape", str(spec)]
     if isinstance(packed, Path) and packed.suffix.lower() in HINTS:
         words.append("--raw")
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    return shell_line(words)
 
 
 def _say(options: Options, text: str) -> None:
