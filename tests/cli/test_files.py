@@ -225,6 +225,19 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
     assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
 
 
+def test_pack_names_tensors_that_are_mostly_padding(tmp_path: Path) -> None:
+    """Half is not most; unpacking and --quiet say nothing."""
+    x, packed, again = (tmp_path / name for name in ("x.safetensors", "p.safetensors", "a.safetensors"))
+    save_file({"ids": np.arange(30), "half": np.arange(512), "all": np.arange(1024)}, x)
+    note = "tiles are mostly empty: ids (97.1% padding)\n  a layout with smaller tiles takes less space\n"
+    assert run("pack", x, packed, "--layout", "{0:T(1024)}").stderr == note
+    assert run("relayout", packed, again, "--layout", "{0:T(2048)}").stderr.startswith(
+        "tiles are mostly empty: half (75.0% padding), ids (98.5% padding)\n"
+    )
+    assert run("pack", x, packed, "--layout", "{0:T(1024)}", "--quiet").stderr == ""
+    assert run("unpack", packed, again).stderr == ""
+
+
 def test_an_interrupted_run_says_how_to_continue(model: Path) -> None:
     target = model.with_name("out's.safetensors")
     words = ["pack", str(model), str(target), "--layout", "tpu", "--resume"]

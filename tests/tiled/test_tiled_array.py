@@ -86,6 +86,8 @@ def test_repr_and_attributes() -> None:
     t = tj.pack(x, TILED)
     assert (t.shape, t.dtype, t.ndim, t.nbytes, len(t)) == ((3, 5), np.float32, 2, 96, 3)
     assert repr(t) == "TiledArray(f32[3,5]{1,0:T(2,2)}, 96 bytes)"
+    ids = tj.pack(np.arange(30), "{0:T(1024)}")
+    assert repr(ids) == "TiledArray(s64[30]{0:T(1024)}, 8192 bytes, 97.1% padding)"
     assert (t.unpack() == x).all()
     assert (np.asarray(t) == x).all()
     assert np.asarray(t, np.float64).dtype == np.float64

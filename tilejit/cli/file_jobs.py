@@ -210,6 +210,8 @@ def _why_unpacked(plans: Iterable[Plan]) -> str:
 
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     """Report which tensors were left unchanged, and which rules had no effect."""
+    from tilejit.layout.indexing import padding_note
+
     if options.quiet:
         return
     plans = job.plans.values()
@@ -227,6 +229,9 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
         note += f"not {options.done}, because the layout does not fit: {left}\n"
         note += f"  {str(misfits[0][1]).splitlines()[0]}\n"
         note += "  to give these another layout, name them with --tensor\n"
+    packed = [change for plan in plans for change in plan.converted if options.done != "unpacked"]
+    if empty := [f"{c.name} ({padding_note(c.spec)})" for c in packed if padding_note(c.spec)]:
+        note += f"tiles are mostly empty: {some(empty)}\n  a layout with smaller tiles takes less space\n"
     note += "" if options.dry_run else _raw_elements(job.plans)
     names = (output.name for plan in plans for output in plan.outputs)
     for rule in rules.idle(names) if rules and not job.array else ():

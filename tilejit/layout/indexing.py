@@ -233,6 +233,15 @@ def shape_name(shape: Spec) -> str:
     return _RULES[type(shape)].name(shape)
 
 
+def padding_note(spec: Spec) -> str:
+    """The share of padding, if it is more than half of the buffer, else "".
+
+    s64[30]{0:T(1024)} -> "97.1% padding"    f32[3,5]{1,0:T(2,2)} -> ""
+    """
+    share = spec.padding_fraction
+    return f"{share:.1%} padding" if share > 0.5 else ""
+
+
 def _xla_name(shape: Shape) -> str:
     plain = shape.padded_dimensions is None and shape.padding_value is None
     return str(shape) if plain else repr(shape)

@@ -16,7 +16,7 @@ from tilejit.arrays.values import SCALARS_AS_ARRAYS
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
-from tilejit.layout.indexing import shape_name
+from tilejit.layout.indexing import padding_note, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.programs.tuning import (
     AUTO,
@@ -347,7 +347,8 @@ class TiledArray(NDArrayOperatorsMixin):
         return (self[k] for k in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"TiledArray({shape_name(self._layout)}, {self.nbytes} bytes)"
+        facts = (shape_name(self._layout), f"{self.nbytes} bytes", padding_note(self._layout))
+        return f"TiledArray({', '.join(filter(None, facts))})"
 
     def _repr_html_(self) -> str | None:
         """Draw the layout for a notebook."""
