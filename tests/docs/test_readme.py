@@ -38,6 +38,11 @@ def test_it_stays_short() -> None:
     assert len(TEXT.splitlines()) <= MOST_LINES
 
 
+def test_the_changelog_describes_a_first_release() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "0.1.0 - unreleased" not in text or len(text.splitlines()) <= 90
+
+
 def test_it_names_both_commands() -> None:
     assert "pip install . && tilejit demo\n" in TEXT
     assert "pip install '.[test]' && pytest\n" in TEXT
