@@ -15,7 +15,8 @@ def explained(stage: str) -> str:
 
     nest: the loops of every box. schedule: the decisions for the largest one. kernel: its source.
     """
-    return f"```{LANGUAGES[stage]}\n{stage_text(stage)}\n```"
+    block = f"```{LANGUAGES[stage]}\n{stage_text(stage)}\n```"
+    return f"<!-- fmt: off -->\n\n{block}\n\n<!-- fmt: on -->"  # ruff formats Python in Markdown
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from statistics import median
@@ -223,7 +223,7 @@ def _print_timings(out: Console, timings: tuple[Timing, ...]) -> None:
         out.print(f"{name}, {counted(int(threads), 'thread')}\n  {ms} ms, {speed} GB/s, {share} of memcpy")
 
 
-def _table(cells: list[tuple[str, ...]], plain: bool) -> Any:
+def _table(cells: Sequence[tuple[str, ...]], plain: bool) -> Any:
     from rich import box
     from rich.table import Table
 
