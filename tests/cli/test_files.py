@@ -93,7 +93,7 @@ def test_a_checkpoint_is_packed_and_unpacked(model: Path) -> None:
     packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
     there = run("pack", model, packed, "--layout", "tpu")
     assert there.stdout.startswith("packed 10 of 10 tensors, ")
-    assert there.stderr == ""
+    assert there.stderr.startswith("tiles are mostly empty: ")
     assert run("unpack", packed, back).stdout.startswith("unpacked 10 of 10 tensors, ")
     assert back.read_bytes() == model.read_bytes()
 
