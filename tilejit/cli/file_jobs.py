@@ -230,6 +230,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
         note += f"  {str(misfits[0][1]).splitlines()[0]}\n"
         note += "  to give these another layout, name them with --tensor\n"
     packed = [change for plan in plans for change in plan.converted if options.done != "unpacked"]
+    packed.sort(key=lambda change: change.spec.size_in_bytes * change.spec.padding_fraction, reverse=True)
     if empty := [f"{c.name} ({padding_note(c.spec)})" for c in packed if padding_note(c.spec)]:
         note += f"tiles are mostly empty: {some(empty)}\n  a layout with smaller tiles takes less space\n"
     note += "" if options.dry_run else _raw_elements(job.plans)
