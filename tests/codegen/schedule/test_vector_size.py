@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.schedule import machine_size
-from codegen.schedule.machine import Machine, described, usable_cores, usable_sockets
+from codegen.schedule.machine import machine, usable_cores, usable_sockets
 from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes_in_elements
 from codegen.support.errors import ScheduleError
 
@@ -22,32 +21,23 @@ def test_valid_sizes() -> None:
     assert read_vector_sizes(MOST_ELEMENTS, 1, "") == (MOST_ELEMENTS,)
 
 
-MACHINE = Machine("avx2", 32, 16, 8, 1 << 20, 32 << 20, 1 << 15)
+BYTES, CORES, SOCKETS = machine().register_bytes, usable_cores(), usable_sockets()
 
 
-@pytest.fixture
-def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(machine_size, "usable_cores", lambda: 6)
-    monkeypatch.setattr(machine_size, "usable_sockets", lambda: 2)
-    with described(MACHINE):
-        yield
-
-
-@pytest.mark.usefixtures("machine_of_tests")
 @pytest.mark.parametrize(
     ("text", "bits", "elements"),
     [
-        ("hw", 32, 8),
-        ("2*hw", 8, 64),
-        ("2*hw", 64, 8),
-        ("l1/4", 32, 2048),
-        ("l1 / 4 / 2", 64, 512),
-        ("2*cores*hw", 32, 96),
-        ("cores", 32, 6),
-        ("2*sockets", 32, 4),
+        ("hw", 32, BYTES // 4),
+        ("2*hw", 8, 2 * BYTES),
+        ("2*hw", 64, BYTES // 4),
+        ("l1/4", 32, machine().first_cache_bytes // 16),
+        ("l1 / 4 / 2", 64, machine().first_cache_bytes // 64),
+        ("2*cores*hw", 32, CORES * BYTES // 2),
+        ("cores", 32, CORES),
+        ("2*sockets", 32, 2 * SOCKETS),
         ("2*warp", 64, 64),
-        ("3*hw/2", 32, 12),
-        ("hw/3*2", 32, 5),
+        ("3*hw/2", 32, 3 * BYTES // 8),
+        ("hw/3*2", 32, 2 * BYTES // 12),
         ("hw/64", 64, 1),
         ("64", 32, 64),
         (" 4*4 ", 8, 16),
@@ -57,18 +47,17 @@ def test_sizes_in_terms_of_the_machine(text: str, bits: int, elements: int) -> N
     assert sizes_in_elements(read_vector_sizes(text, 1, ""), bits) == (elements,)
 
 
-@pytest.mark.usefixtures("machine_of_tests")
 def test_texts_in_tuples() -> None:
     sizes = read_vector_sizes(("4", "2*hw"), 2, "")
-    assert sizes_in_elements(sizes, 32) == (4, 16)
+    assert sizes_in_elements(sizes, 32) == (4, BYTES // 2)
     assert [str(each) for each in sizes] == ["4", "2*hw"]
 
 
-@pytest.mark.usefixtures("machine_of_tests")
 def test_too_many_elements_on_this_machine_are_refused_once_the_dtype_is_known() -> None:
-    sizes = read_vector_sizes("64*l1", 1, "")
-    assert sizes_in_elements(sizes, 32) == (1 << 19,)
-    with pytest.raises(ScheduleError, match=r"is 64\*l1, which is more than"):
+    text = f"{2 * MOST_ELEMENTS // machine().first_cache_bytes}*l1"
+    sizes = read_vector_sizes(text, 1, "")
+    assert sizes_in_elements(sizes, 64) == (MOST_ELEMENTS // 4,)
+    with pytest.raises(ScheduleError, match=r"\*l1, which is more than"):
         sizes_in_elements(sizes, 8)
 
 

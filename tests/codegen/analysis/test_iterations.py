@@ -1,4 +1,4 @@
-"""How often loops run; only short calls hold the GIL."""
+"""How often the loops of a function run at most."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.analysis.bounds import known_sizes
+from codegen import known_sizes
 from codegen.analysis.iterations import most_iterations
-from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES, LOOPS_HOLD_GIL_ITERATIONS
-from codegen.schedule.hold_gil import loops_hold_gil
-from tilejit.kernels.direct_loops import kernel_entry
-
-LONG = LOOPS_HOLD_GIL_ITERATIONS + 1
 
 
 def once(x, n):
@@ -108,25 +103,3 @@ def test_bounds_that_are_elements_are_unknown(function: Callable[..., Any]) -> N
     sizes = known_sizes({"x": (5,), "first": (3,)}, {})
     typed = scalar(function, np.zeros(5), np.zeros(3, np.int64))
     assert most_iterations(typed, sizes) is None
-    assert not loops_hold_gil(typed, 64, sizes)
-
-
-def test_only_short_calls_on_small_arrays_hold_the_gil() -> None:
-    typed = scalar(steps, np.zeros(5), 1)
-    for size_bytes, n, holds in (
-        (40, 9, True),
-        (LOOPS_HOLD_GIL_BYTES, LONG - 1, True),
-        (LOOPS_HOLD_GIL_BYTES + 1, 9, False),
-        (40, LONG, False),
-        (40, 1 << 62, False),
-    ):
-        assert loops_hold_gil(typed, size_bytes, known_sizes({"x": (5,)}, {"n": n})) is holds
-
-
-def test_direct_calls_also_release_it() -> None:
-    program = tj.kernel(steps).specialize(np.zeros(5), 1).program
-    for n in (9, LONG):
-        given = np.zeros(5), n
-        entry = kernel_entry(program.bound(given), given)
-        assert entry is not None
-        assert entry.releases is (n == LONG)
