@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from codegen.schedule.machine import Machine
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=DEFAULT_THRESHOLDS.stream_bytes)
+"""The machine that golden files are scheduled for."""
 
 
 def check_golden(path: Path, text: str, request: pytest.FixtureRequest) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -12,16 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import tilejit as tj
-from codegen.ir.strided_box import Element
-from codegen.pipeline.observer import nobody
-from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.steps import kernel_of
-from codegen.schedule.choose_transpose import MANY_WAYS
-from codegen.schedule.machine import described, machine
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Elementwise, TransferNest
-from codegen.schedule.transpose_loops import MANY_REGISTERS
-from tests.tools.goldens import GOLDEN, check_golden
+from codegen import CopyProgram
+from codegen.schedule.machine import described
+from tests.tools.goldens import GOLDEN, MACHINE, check_golden
 from tilejit.copies.convert import single_pass_program
 from tilejit.copies.explanations import c_strides
 from tilejit.programs.compiled import array_element
@@ -64,9 +56,9 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 
 
 @pytest.fixture(autouse=True)
-def many_ways() -> Iterator[None]:
-    """The choice of panels depends on the machine's vector registers and the ways of its first cache."""
-    with described(replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)):
+def one_machine() -> Iterator[None]:
+    """Schedules depend on the machine."""
+    with described(MACHINE):
         yield
 
 
@@ -120,15 +112,3 @@ def test_sources_are_python(name: str) -> None:
         exec(compile(kernel.source, kernel.name, "exec"), namespace)
         assert callable(namespace[kernel.name])
         assert all(len(line) <= 110 for line in kernel.source.splitlines())
-
-
-def test_long_calls_are_split() -> None:
-    """Six loops around a conversion with the longest names."""
-    elements = Element("f8e4m3b11fnuz", 8), Element("bf16", 16)
-    loops = tuple(Loop(f"i{k}", 2, 1000, 1000) for k in range(6))
-    source, target = elements
-    moved = Elementwise(300, 8, 8, target, source, (source.name, target.name))
-    source = kernel_of(TransferNest(loops, moved), (), nobody)[0].source
-    assert max(map(len, source.splitlines())) <= 110
-    assert "convert_f8e4m3b11fnuz_to_bf16(load_u8_at(src_f, x * src_step)),\n" in source
-    compile(source, "kernel", "exec")

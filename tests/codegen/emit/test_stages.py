@@ -4,42 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from codegen.ir.nodes import Function
-from codegen.ir.printer import format_function
-from codegen.ir.strided_box import Element
-from codegen.maps.access import AccessMap, strided_map
-from codegen.pipeline import stages as pipeline_stages
-from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.copy_request import CopyRequest
-from codegen.pipeline.observer import Form, Observer
-from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.staged_copy import staged_copy
-from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import (
-    choose,
-    choose_joined,
+from codegen import (
+    AccessMap,
+    CopyOptions,
+    CopyRequest,
+    Element,
+    Function,
+    format_function,
+    staged_copy,
+    strided_map,
 )
-from codegen.schedule.machine import Machine, described
+from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.observer import Form, Observer
+from codegen.schedule.machine import described
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.ir.printed import check_names
-from tests.codegen.simd.test_segments import ALWAYS
-from tests.tools.goldens import GOLDEN, check_golden
+from tests.tools.goldens import GOLDEN, MACHINE, check_golden
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map
 from tilejit.layout.permuted import permuted_map
-
-GATHERED = "u8[9,50]{1,0:T(4,40)}"
-
 
 STREAMED, CACHED = Thresholds(0), Thresholds(1 << 40)
 
@@ -79,7 +69,7 @@ MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=0)
 
 @pytest.fixture(autouse=True)
 def one_machine() -> Iterator[None]:
-    """All decisions are made for one machine."""
+    """Schedules depend on the machine."""
     with described(MACHINE):
         yield
 
@@ -121,35 +111,22 @@ def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **optio
 
 
 def stages_in_blocks(
-    title: str,
-    src: AccessMap,
-    dst: AccessMap,
-    source: Element,
-    target: Element,
-    monkeypatch: pytest.MonkeyPatch,
-    **options: Any,
+    title: str, src: AccessMap, dst: AccessMap, source: Element, target: Element, **options: Any
 ) -> str:
-    """A copy in two stages: its one-pass schedules, the nests of both stages, and the kernels of a block.
+    """A copy in two stages: its one-pass schedules, and the schedule, nest and kernel of each stage.
 
     All blocks have one kind. The kernels are those that blocks call: the first may prefetch the next block.
     """
-    direct = compile_copy(CopyRequest(src, dst, source, target, options=CopyOptions(thresholds=STREAMED)))
-    schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
-    parts: list[str] = []
-    headings = cycle(("=== stage 1: into the block\n", "=== stage 2: out of the block\n"))
-
-    def observed_stage(request: CopyRequest) -> CopyProgram:
-        parts.append(next(headings))
-        return compile_copy(request, joining(parts))
-
-    monkeypatch.setattr(pipeline_stages, "compile_copy", observed_stage)
-    program = staged_copy(direct, source, target, **options)
+    with described(replace(MACHINE, stream_bytes=0)):
+        direct = compile_copy(CopyRequest(src, dst, source, target, options=CopyOptions(thresholds=STREAMED)))
+        program = staged_copy(direct, source, target, **options)
     assert program
     assert len(program.programs) == 1
-    one_pass = "\n".join(["=== one pass, not taken", *schedules, ""])
-    head = [f"{title}\n", one_pass, f"=== blocks\n{program}\n"]
-    called = [f"--- {step.schedule}\n{step.kernel.source}" for step in program.steps]
-    return "\n".join([*head, *parts, "=== kernels, as each block calls them\n", *called])
+    schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
+    parts = [f"{title}\n", "\n".join(["=== one pass, not taken", *schedules, ""]), f"=== blocks\n{program}\n"]
+    for number, step in enumerate(program.steps, 1):
+        parts.append(f"=== stage {number}: {step.schedule}\n{step.box}\n{step.nest}\n{step.kernel.source}")
+    return "\n".join(parts)
 
 
 @pytest.mark.parametrize("name", TILED)
@@ -181,21 +158,14 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
 AVX2 = replace(MACHINE, level="avx2", register_bytes=32)
 
 
-@pytest.mark.parametrize("distance", ["near", "far"])
-def test_stages_of_a_shuffle(
-    distance: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three-byte pixels, without the fourth byte, which other pixels follow; far ones are prefetched."""
-    if distance == "far":
-        monkeypatch.setattr(choose, "FAR_SHARE", 0)
+def test_stages_of_a_shuffle(request: pytest.FixtureRequest) -> None:
+    """Three-byte pixels, without the fourth byte, which other pixels follow."""
     (rows, pixels), element = PIXELS, Element("u8", 8)
     src = strided_map((rows, pixels, 3), (4 * pixels, 4, 1), (0, 4 * rows * pixels), element_bits=8)
     dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
-    title = f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]"
-    name = "shuffle_u8_pixels" + ("_prefetched" if distance == "far" else "")
     with described(AVX2):
-        made = stages(title, src, dst, element)
-    check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
+        made = stages(f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]", src, dst, element)
+    check_golden(GOLDEN / "stages" / "shuffle_u8_pixels.txt", made, request)
 
 
 def test_stages_of_a_shuffle_of_lines(request: pytest.FixtureRequest) -> None:
@@ -208,67 +178,31 @@ def test_stages_of_a_shuffle_of_lines(request: pytest.FixtureRequest) -> None:
     check_golden(GOLDEN / "stages" / "shuffle_u8_rows.txt", made, request)
 
 
-def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_of_a_relayout(request: pytest.FixtureRequest) -> None:
     """From one tiled layout to another, through a block in row-major order."""
     src, dst = (access_map(as_layout(text)) for text in RELAYOUT)
     element = Element("u16", 16)
-    made = stages_in_blocks(" -> ".join(RELAYOUT), src, dst, element, element, monkeypatch)
+    made = stages_in_blocks(" -> ".join(RELAYOUT), src, dst, element, element)
     check_golden(GOLDEN / "stages" / "relayout_bf16_through_a_block.txt", made, request)
 
 
-def test_stages_of_a_converted_transpose(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stages_of_a_converted_transpose(request: pytest.FixtureRequest) -> None:
     """Rows are converted into a block and transposed from there."""
     rows, columns = CONVERTED
     src = strided_map((columns, rows), (4, 4 * columns), (0, 4 * rows * columns), element_bits=32)
     dst = strided_map((columns, rows), (2 * rows, 2), (0, 2 * rows * columns), element_bits=16)
     title, elements = f"f32[{rows},{columns}] to bf16, transposed", (Element("f32", 32), Element("bf16", 16))
-    made = stages_in_blocks(title, src, dst, *elements, monkeypatch)
+    made = stages_in_blocks(title, src, dst, *elements)
     check_golden(GOLDEN / "stages" / "transpose_f32_to_bf16.txt", made, request)
 
 
-def test_stages_of_a_swizzled_layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_of_a_swizzled_layout(request: pytest.FixtureRequest) -> None:
     """Periods of the storage are permuted into a block, which is unpacked without the swizzle."""
     text, dims = SWIZZLED
     spec, element = as_layout(text, dims=dims, dtype="f16"), Element("u16", 16)
     plain = bytes_map(dims, np.empty(dims, spec.dtype).strides, 2)
     layout = permuted_map(spec)
     made = stages_in_blocks(
-        f"unpack f16 {text}", access_map(spec), plain, element, element, monkeypatch, unpacked_from=layout
+        f"unpack f16 {text}", access_map(spec), plain, element, element, unpacked_from=layout
     )
     check_golden(GOLDEN / "stages" / "unpack_f16_swizzled.txt", made, request)
-
-
-def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 40 and 10 bytes, which the unpacked rows join, in segments of a few rows."""
-    monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=64, most_bytes=256))
-    spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
-    plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
-
-    options = CopyOptions(thresholds=Thresholds(0))
-    program = compile_copy(
-        CopyRequest(access_map(spec), plain, element, element, options=options), joining(parts)
-    )
-    (launch,) = program.launches
-    assert isinstance(launch.calls, SegmentCalls)
-    parts.append(f"--- tables\n{_tables(launch.calls.segments)}")
-    parts.append(f"--- kernel\n{launch.step.kernel.source}")
-    check_golden(GOLDEN / "stages" / "unpack_u8_4x40_gathered.txt", "\n".join(parts), request)
-
-
-def _tables(made: Segments) -> str:
-    """The table of segments, then the moves of each part as bytes: source offset -> offset in the segment."""
-    lines = ["segments: source, start, part, next source, bytes of the segment"]
-    entries = made.entries(0, made.count)
-    lines += [f"    {', '.join(map(str, entry))}" for entry in entries.tolist()]
-    table = made.moves.tolist()
-    for start in sorted({entry[2] for entry in entries.tolist()}):
-        ends, first = table[start : start + len(MOVES)], start + HEAD
-        lines.append(f"moves of part {start}{', padding' * table[first - 1]}")
-        for width, end in zip(MOVES, ends, strict=True):
-            moves = [divmod(move, HALF) for move in table[first:end]]
-            if moves:
-                lines.append(f"    {width} bytes: {', '.join(f'{low} -> {high}' for high, low in moves)}")
-            first = end
-    return "\n".join(lines) + "\n"
