@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import (
     OFFSET_ARGUMENTS,
@@ -33,6 +34,7 @@ class Case:
     """A copy, and the bytes of its storages: the source, and the destination before and after."""
 
     name: str
+    request: CopyRequest
     program: CopyProgram
     src: Bytes
     before: Bytes

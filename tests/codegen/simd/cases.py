@@ -1,41 +1,30 @@
-"""Small copies that together call every routine that kernels may call, and their expected results.
+"""Small copies of every kind, in cache and past it, and their expected results.
 
 The results come from NumPy and the definition of the layouts. The caller decides where a kernel's code runs.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import AccessMap, CopyOptions, CopyRequest, Element, Leaf, Opaque, Root
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS, INTEGER_TYPES
 from codegen.ir.instructions import REVERSED_GROUPS, instruction
 from codegen.ir.packed_bits import COLUMN_BYTES
-from codegen.ir.strided_box import Element
-from codegen.maps.access import AccessMap, Root
-from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.copy_request import CopyRequest
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box
-from codegen.schedule.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, described, machine
 from codegen.schedule.thresholds import Thresholds
-from codegen.schedule.transfers import Transfer
-from codegen.schedule.transposes import Transpose
-from codegen.support.cpu import LEVELS, host_levels
-from tests.codegen.simd.case import Bytes, Case, called_names
+from codegen.support.cpu import LEVELS
+from tests.codegen.simd.case import Bytes, Case
 from tests.conftest import SEED
 from tests.tools.extent import spread
 from tests.tools.guard import span_bytes, strided_view
@@ -48,6 +37,8 @@ from tilejit.programs.compiled import buffer_element
 Dims = tuple[int, ...]
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 LINE_BYTES, LANE_BYTES = 64, 16
+LONG_ROW_BYTES, ALIAS_BYTES = 2048, 2048
+"""Long result rows; a distance of source rows that share sets of a cache."""
 
 
 GROUPS = ("plain", "stream")
@@ -57,157 +48,55 @@ STREAM = "stream "
 
 @cache
 def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
-    """All cases, those of a group, or those of a group at a level. They are the same each time.
-
-    Streaming routines call the plain ones at the ends and where nothing is aligned to lines, so some kinds of
-    cases only stream.
-    """
-    made = _scheduled_for(REGISTERS.get(level, (0, machine().registers))[1])
-    if group:
-        made = tuple(case for case in made if case.name.startswith(STREAM) == (group == "stream"))
-    return tuple(case for case in made if level in levels_of(case)) if level else made
-
-
-@cache
-def _scheduled_for(registers: int) -> tuple[Case, ...]:
-    """All cases as a CPU with that many vector registers schedules them. Every level shuffles bytes alike."""
-    with described(replace(machine(), level="avx2", register_bytes=32, registers=registers)):
-        return _every_case()
+    """All cases or those of a group, as this CPU or a CPU of that level schedules them."""
+    here = machine()
+    size, count = REGISTERS[level or here.level]
+    with described(replace(here, level=level or here.level, register_bytes=size, registers=count)):
+        made = _every_case()
+    return tuple(case for case in made if not group or case.name.startswith(STREAM) == (group == "stream"))
 
 
 def _every_case() -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
-    with (
-        _set(transpose_box, "SPECIAL_BYTES", 0),
-        _set(transpose_box, "BACKWARD_BYTES", 0),
-        _set(choose_transfer, "CHUNKED_BYTES", 0),
-    ):
-        made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
-        made += [*_pieces(rng), *_reversals(rng)]
-        made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
-        with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0):
-            made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
-            made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM), *_reversals(rng, STREAM)]
-            made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
-            made += _joined_interleaves(rng, STREAM)
-            made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
-            made += through_tables(rng, STREAM)
-    with _set(choose_shuffle, "LEAST_SHUFFLED_BYTES", 0):
-        made += _shuffles(rng)
-    with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0), _set(transpose_box, "SPECIAL_BYTES", 1 << 62):
-        made += _too_small_for_bands(rng)
+    made = [*_runs(rng), *_elements(rng), *_conversions(rng), *_shuffles(rng), *_packs(rng, PACKED)]
+    made += _unpacks(rng, PACKED)
+    for kind in ("", STREAM):
+        made += [*_transposes(rng, kind), *_pieces(rng, kind), *_reversals(rng, kind)]
+        made += [*_converted_transposes(rng, kind), *_interleaves(rng, kind)]
+    made += [*_runs(rng, STREAM), *_joined_interleaves(rng, STREAM), *through_tables(rng, STREAM)]
+    made += [*_packs(rng, (*BITS, *SHORT_RUNS), STREAM), *_unpacks(rng, (*BITS, *SHORT_RUNS), STREAM)]
     return tuple(made)
 
 
-@cache
-def kernels(group: str = "", level: str = "") -> tuple[Kernel, ...]:
-    """The kernels of those cases, each once."""
-    return kernels_of(cases(group, level))
-
-
-def kernels_of(some: Sequence[Case]) -> tuple[Kernel, ...]:
+def kernels_of(some: tuple[Case, ...]) -> tuple[Kernel, ...]:
     """The kernels of some cases, each once."""
     return tuple({kernel.name: kernel for case in some for kernel in case.program.kernels}.values())
 
 
-@cache
-def transfers(group: str = "", level: str = "") -> dict[Kernel, Transfer]:
-    """The kernels of those cases, each with a transfer that it moves."""
-    steps = [step for case in cases(group, level) for step in case.program.steps]
-    return {step.kernel: step.nest.transfer for step in steps}
-
-
-def levels_of(case: Case) -> frozenset[str]:
-    """The levels that a case is tried at: all, or for streaming cases the first and one other.
-
-    Streaming routines are plain ones with other stores, which differ between levels only by the width of
-    registers. Families of routines and widths of elements take the other levels in turn, as in a Latin
-    square: each family with enough widths, and each width, streams at every level.
-    """
-    if not case.name.startswith(STREAM):
-        return frozenset(LEVELS)
-    first = (*host_levels(), *LEVELS)[0]
-    others = [level for level in LEVELS if level != first]
-    return frozenset({first, others[sum(_turns()[part] for part in routine_of(case)) % len(others)]})
-
-
-def routine_of(case: Case) -> tuple[str, str]:
-    """The first kernel's routine, its family before what it moves: u8, f32_to_bf16, bits 1_2.
-
-    A kernel whose source contains its loops has the instructions between its loads and stores instead.
-    """
-    called = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
-    names = {name for name in called if not name.startswith("arguments_")}
-    store = r"((?:stream|write)(?:_first)?)_u(\d+)_(?:(\d+)x)?(.*)"
-    stores = [found for name in names if (found := re.fullmatch(store, name))]
-    if stores:
-        verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
-        between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
-        inner = case.program.steps[0].nest.transfer
-        if isinstance(inner, Transpose):  # a panel is written in lines of bytes
-            verb, bits = f"{verb} from a panel" if inner.panel_bytes else verb, 8 * inner.width
-        return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
-    name = min(names, key=_not_streaming)
-    family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")
-    return family, elements
-
-
-def _not_streaming(name: str) -> tuple[bool, str]:
-    return not name.startswith("stream"), name
-
-
-@cache
-def _turns() -> dict[str, int]:
-    """Numbers of families and of elements: families with the widest elements first, widths by logarithm.
-
-    The families of each width then take all levels, and so do three consecutive widths.
-    """
-    routines = [routine_of(case) for case in cases("stream")]
-    widths = {f"u{8 << k}": k for k in range(7)}
-    widest: dict[str, int] = {}
-    for family, elements in routines:
-        widest[family] = max(widest.get(family, 0), widths.get(elements, 0))
-    families = sorted(widest, key=lambda family: -widest[family])
-    elements = dict.fromkeys(elements for _, elements in routines)
-    turns = {part: n for kind in (families, elements) for n, part in enumerate(kind)}
-    return turns | widths
-
-
 def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
-    """The cases at a level of 12 kernels, or of all with `--full`."""
+    """The cases at a level of 12 kernels, or with `--full` of all.
+
+    Copies past the cache differ from others by their stores, so a third of them runs at each level.
+    """
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
         of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
-    return tuple(case for some in spread(list(of_kernels.values()), 12) for case in some)
+    some = list(of_kernels.values())
+    some = some[LEVELS.index(level) % 3 :: 3] if group == "stream" else some
+    return tuple(case for same in spread(some, 12) for case in same)
 
 
-@contextmanager
-def _set(module: ModuleType, name: str, value: object) -> Iterator[None]:
-    """Inside the block, stage long result rows row by row, or move boxes of any size by parts."""
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
-
-
-def _thresholds(name: str) -> Thresholds:
-    """Copies of any size are stored past the cache if their schedule allows it, or none are."""
-    return Thresholds(stream_bytes=0 if name.startswith(STREAM) else 1 << 62)
+def _case(name: str, request: CopyRequest, src: Bytes, before: Bytes, after: Bytes) -> Case:
+    """A copy that is stored past the cache if its name says so."""
+    thresholds = Thresholds(stream_bytes=0 if name.startswith(STREAM) else 1 << 62)
+    request = replace(request, options=CopyOptions(thresholds=thresholds))
+    return Case(name, request, compile_copy(request), src, before, after)
 
 
 def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     for width in WIDTHS:
         moved = np.dtype(f"V{width}")
         yield from _transposed(rng, f"{kind}transpose, {width} bytes", moved, moved, _shapes(width))
-
-
-def _too_small_for_bands(rng: np.random.Generator) -> Iterator[Case]:
-    """Long result rows of small boxes, which have no special kernel: they go by lines, like other widths."""
-    for width in (1, 2):
-        moved, shape = np.dtype(f"V{width}"), (LONG_ROW_BYTES // width + 5, 2 * LINE_BYTES // width + 5)
-        yield from _transposed(rng, f"{STREAM}small transpose, {width} bytes", moved, moved, (shape,))
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
@@ -314,11 +203,12 @@ def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Ca
 def _shuffles(rng: np.random.Generator) -> Iterator[Case]:
     """Periods of one digit and of several, with each number of parts, alone and four at a time."""
     for step in (2, 3, 4, 6, 7, 9, -2, -5):
-        for count in (16, 37, 70, 450):
+        for count in (70, 9000):
             yield _moved(rng, f"one byte in {step} of {count}", 1, (count,), (1,), (step,))
-            yield _moved(rng, f"{count} bytes, each in {step}, twice", 1, (2, count), (500, 1), (7, step))
+            steps = (count + 50, 1), (7, step)
+            yield _moved(rng, f"{count} bytes, each in {step}, twice", 1, (2, count), *steps)
     for rows, columns in ((3, 5), (5, 3), (7, 7), (9, 2), (4, 24)):
-        for count in (1, 3, 4, 33):
+        for count in (3, 33, 9000 // (rows * columns)):
             block = rows * columns
             for width in (w for w in (1, 2, 4) if w * block >= LANE_BYTES):
                 dst, src = (tuple(width * n for n in (block, *steps)) for steps in ((rows, 1), (1, columns)))
@@ -392,10 +282,7 @@ def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: S
     after[places[0]] = data[places[1]]
     maps = (_table_map(side, width, dims, size) for side, size in ((src, len(data)), (dst, len(before))))
     element = _element(np.dtype(f"V{width}"))
-    program = compile_copy(
-        CopyRequest(*maps, element, element, options=CopyOptions(thresholds=_thresholds(name)))
-    )
-    return Case(name, program, data, before, after)
+    return _case(name, CopyRequest(*maps, element, element), data, before, after)
 
 
 def _places(side: Side, width: int, dims: Dims) -> NDArray[np.int64]:
@@ -479,17 +366,14 @@ def _packs(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterat
         strided_view(source, spec.dtype, dims, steps)[...] = values
         before = _noise(rng, spec.size_in_bytes)
         element, name = np.frombuffer(fill, spec.dtype), f"{kind}pack {text} of strides {steps}"
-        program = compile_copy(
-            CopyRequest(
-                bytes_map(dims, steps, itemsize),
-                access_map(spec),
-                Element(spec.primitive_type, 8 * itemsize),
-                buffer_element(spec),
-                padding=fill,
-                options=CopyOptions(thresholds=_thresholds(name)),
-            )
+        request = CopyRequest(
+            bytes_map(dims, steps, itemsize),
+            access_map(spec),
+            Element(spec.primitive_type, 8 * itemsize),
+            buffer_element(spec),
+            padding=fill,
         )
-        yield Case(name, program, source, before, packed_by_definition(values, spec, element, before))
+        yield _case(name, request, source, before, packed_by_definition(values, spec, element, before))
 
 
 def _unpacks(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterator[Case]:
@@ -500,16 +384,13 @@ def _unpacks(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iter
         before = _noise(rng, span_bytes(itemsize, dims, steps))
         after, name = before.copy(), f"{kind}unpack {text} of strides {steps}"
         strided_view(after, spec.dtype, dims, steps)[...] = unpacked_by_definition(source, spec)
-        program = compile_copy(
-            CopyRequest(
-                access_map(spec),
-                bytes_map(dims, steps, itemsize),
-                buffer_element(spec),
-                Element(spec.primitive_type, 8 * itemsize),
-                options=CopyOptions(thresholds=_thresholds(name)),
-            )
+        request = CopyRequest(
+            access_map(spec),
+            bytes_map(dims, steps, itemsize),
+            buffer_element(spec),
+            Element(spec.primitive_type, 8 * itemsize),
         )
-        yield Case(name, program, source, before, after)
+        yield _case(name, request, source, before, after)
 
 
 Layouts = tuple[tuple[str, Dims, bytes], ...]
@@ -578,17 +459,9 @@ def _strided(
         values[np.isnan(values)] = np.nan  # hardware decides how payloads convert
     with np.errstate(all="ignore"):
         strided_view(after, target, dims, dst)[...] = values.astype(target)
-    program = compile_copy(
-        CopyRequest(
-            bytes_map(dims, src, source.itemsize),
-            bytes_map(dims, dst, target.itemsize),
-            _element(source),
-            _element(target),
-            swap=swap,
-            options=CopyOptions(thresholds=_thresholds(name)),
-        )
-    )
-    return Case(name, program, data, before, after)
+    maps = bytes_map(dims, src, source.itemsize), bytes_map(dims, dst, target.itemsize)
+    request = CopyRequest(*maps, _element(source), _element(target), swap=swap)
+    return _case(name, request, data, before, after)
 
 
 def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 import numpy as np
 import pytest
 
-from codegen.backend.build import assembly, build
 from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
-from codegen.ir.instruction import Instruction
 from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
-from codegen.ir.values import Local, VectorShape
+from codegen.ir.values import Local
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands
-from codegen.schedule.machine import REGISTERS
-from codegen.support.cpu import LEVELS, host_levels, level_named
+from codegen.support.cpu import host_levels, level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.instruction_cases import (
     SmallKernel,
     instruction_cases,
     operation_case,
-    operation_sizes,
 )
 from tests.codegen.simd.objects import object_code
 from tests.tools.extent import few_by_default
@@ -92,47 +87,6 @@ def test_flags(name: str, level: str) -> None:
         run(copy_operands(src.ctypes.data, dst.ctypes.data), 0, sizes.ctypes.data, 0, 0)
     raised = TEST_FLAGS(ALL_FLAGS)
     assert bool(raised) == operation.sets_flags
-
-
-X86_REGISTER, NEON_REGISTER = re.compile(r"%([xyz]mm|k)\d"), re.compile(r"\b[vqd]\d+\b")
-X86_MOVE, NEON_MOVE = re.compile(r"v?k?mov(?!m)"), re.compile(r"ld|st|f?mov|adrp")
-
-
-def vector_instructions(kernel: SmallKernel, level: str) -> int:
-    """The instructions of a kernel that compute with vector registers, without loads, stores and moves."""
-    register, move = (NEON_REGISTER, NEON_MOVE) if level == "neon" else (X86_REGISTER, X86_MOVE)
-    target = level_named(level)
-    text = assembly(build(kernel.name, kernel.source, target).llvm_ir, target)
-    lines = [line.strip() for line in text.splitlines() if re.match(r"\s+[a-z]", line)]
-    return sum(1 for line in lines if register.search(line) and not move.match(line))
-
-
-def registers_of(shape: VectorShape, bits: int, level: str) -> int:
-    """The registers of a super-vector. Each row begins a new register."""
-    rows = shape[0] if len(shape) == 2 else 1
-    return rows * -(-max(shape[-1] * bits // 8, 1) // REGISTERS[level][0])
-
-
-def most_per_register(operation: Instruction, level: str) -> float:
-    """Vector instructions per register for the most expensive shape. Conversions count by their long runs."""
-    costs = []
-    for bits, shapes in operation.shapes.items():
-        for shape in (shape for shape in shapes if shape):
-            if operation.name.startswith("convert_") and (len(shape) > 1 or shape[0] < 8):
-                continue
-            count = vector_instructions(operation_case(operation, bits, shape).kernel, level)
-            (made, made_bits) = operation_sizes(operation, bits, shape)
-            registers = max(registers_of(shape, bits, level), registers_of(made, made_bits, level))
-            costs.append(count / registers)
-    return max(costs)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 8))
-def test_costs(name: str, level: str) -> None:
-    """At its levels, an operation costs at most what is declared. At the others it costs more."""
-    operation = instruction(name)
-    assert (most_per_register(operation, level) <= operation.cost) == (level in operation.levels)
 
 
 @pytest.mark.parametrize("name", [each.name for each in instructions() if each.active])

@@ -13,13 +13,12 @@ from tests.tools.extent import lower_levels
 from tests.tools.oracle import environment
 
 FILES = (
-    *("test_segments", "test_joined_rows", "test_minifloats", "test_tables", "test_transposes"),
-    *("test_vector_transposes", "test_vector_math", "test_strided", "test_vectors", "test_one_block"),
+    *("test_layouts", "test_minifloats", "test_transposes"),
+    *("test_vector_transposes", "test_vector_math", "test_strided", "test_vectors"),
 )
 MODULES = (
     *(f"tests.codegen.simd.{name}" for name in FILES),
     *(
-        "tests.codegen.schedule.test_choose_swizzle",
         "tests.codegen.emit.test_streams",
         "tests.kernels.test_indexed",
         "tests.kernels.test_kernels",

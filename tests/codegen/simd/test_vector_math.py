@@ -9,28 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.backend import object_symbols
 from codegen.backend.build import build
 from codegen.backend.object_symbols import undefined_symbols
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import MAX_ULP
-from codegen.runtime import kernel as kernel_module
-from codegen.simd.vector import math_library
 from codegen.simd.vector.math_library import (
     SUFFIX,
     SYMBOLS,
-    VECTOR_SYMBOLS,
-    best_vector_symbol,
     is_there,
 )
 from codegen.support.cpu import level_named
-from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
 from tests.codegen.simd.vector_cases import (
     HEAD,
     Array,
     Operation,
-    computed,
     computed_each,
     numpy_type,
     specials,
@@ -136,34 +129,10 @@ def test_the_widest_version_is_used(level: str, symbol: str) -> None:
     assert symbol in SYMBOLS
 
 
-@pytest.mark.skipif(not LIBMVEC, reason="no libmvec here")
-def test_narrow_vectors_use_narrow_versions() -> None:
-    assert best_vector_symbol("avx512", "sin", "f64", 64) == ("_ZGVeN8v_sin", 8)
-    assert best_vector_symbol("avx512", "sin", "f64", 4) == ("_ZGVdN4v_sin", 4)
-    assert best_vector_symbol("avx512", "pow", "f32", 2) == ("_ZGVbN4vv_powf", 4)
-    assert best_vector_symbol("neon", "sin", "f64", 4) is None
-
-
-@pytest.mark.parametrize("level", ["avx512", "sse2", "neon"])
-def test_without_libmvec(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_vector_functions() -> None:
     """Lane by lane through the C library's scalar function."""
-    monkeypatch.setattr(math_library, "is_there", lambda symbol: symbol not in VECTOR_SYMBOLS)
-    built = build("kernel", EXP, level_named(level))
+    built = build("kernel", EXP, level_named("neon"))
     assert undefined_symbols(built.object_code) == {"expf"}
-
-
-def test_without_libmvec_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(math_library, "is_there", lambda symbol: symbol not in VECTOR_SYMBOLS)
-    x = np.linspace(-5, 5, 64)
-    (got,) = computed([Operation("sinh(x) + exp(-y)", np.add, ())], "f64", 32, x, x + 1)
-    assert np.allclose(got, np.sinh(x) + np.exp(-x - 1), rtol=1e-15, atol=1e-15)
-
-
-def test_a_stored_kernel_without_its_library_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function that is missing even after a new build is an error, not a crash."""
-    monkeypatch.setattr(object_symbols, "are_there", lambda symbols: not symbols)
-    with pytest.raises(KernelError, match="or that are missing"):
-        kernel_module.native("missing", EXP.replace("kernel", "missing"))
 
 
 WITHOUT_NUMBA = """

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from codegen.backend.build import assembly, build
-from codegen.ir.routines import OTHERS, routines
 from codegen.simd.routines import bound_routines
-from codegen.simd.vector.routines import COMPUTING
 from codegen.support.cpu import cpu_level, level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
@@ -475,9 +473,6 @@ def test_refused(expression: str) -> None:
 def test_functions_that_are_not_called_are_not_built() -> None:
     names = ["load_f32x16", "exp", "load_f32x3", "store_q7x2", "first_9", "exponent", "range"]
     assert set(bound_routines(names)) == {"load_f32x16", "exp"}
-    declared = {name for name, each in routines().items() if not (each.dtype or each.lanes)}
-    assert set(COMPUTING) == declared - set(OTHERS)
-    assert bound_routines(names)["load_f32x16"] is bound_routines(["load_f32x16"])["load_f32x16"]
 
 
 def at_lower_levels() -> AtLevels:

@@ -1,39 +1,23 @@
-"""Copies with a handmade schedule, run between guard pages and compared with NumPy's assignment."""
+"""Copies between guard pages, given by their digits, and compared with NumPy's assignment."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import prod
-from typing import Any
 
 import numpy as np
-import pytest
-from numpy.typing import NDArray
 
-from codegen.ir.blocks import Block
-from codegen.ir.strided_box import Element, StridedBox
-from codegen.maps.access import strided_map
-from codegen.pipeline import copies as pipeline
+from codegen import CopyOptions, CopyProgram, CopyRequest, Element, strided_map
 from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.copy_request import CopyRequest
-from codegen.pipeline.program import CopyProgram
-from codegen.runtime import launch
-from codegen.runtime.launch import Launch
-from codegen.schedule import transpose_loops
-from codegen.schedule.choose import padded_rank
-from codegen.schedule.offset_tables import Digit, Table
-from codegen.schedule.schedule import Schedule, Staging, TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
-from codegen.schedule.transfers import offset_tables
-from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.strided import span
 
 ARENA_BYTES = 1 << 20
+
+Digit = tuple[int, int, int]
+"""An extent, a stride in the source, and one in the destination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +33,6 @@ class Problem:
     def digits(self) -> tuple[Digit, ...]:
         """All digits as the dimensions of an array, most major first."""
         return tuple(reversed((*self.rows, *self.columns, *self.others)))
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """The joined numbers of rows and columns."""
-        return prod(d[0] for d in self.rows), prod(d[0] for d in self.columns)
 
 
 def problem(
@@ -107,108 +86,20 @@ def _steps(extents: tuple[int, ...], first: int, *, swapped: bool) -> tuple[list
     return steps, at
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """What a schedule says besides the axes."""
-
-    stage: Staging
-    stream: bool
-    block: Block
-    tile: tuple[int, int]
-    together: int = 0
-    """Layers in one buffer, along the first of the other digits; 0 if there are none."""
-    lines: int = 1
-    """The columns of each long result row in the buffer."""
-    finds_lines: bool = False
-    """Whether result rows may begin anywhere in a line."""
-
-
-def compiled(
-    problem: Problem, how: Cut | str, patch: pytest.MonkeyPatch, *, stream: bool = False, threads: int = 1
-) -> CopyProgram:
-    """The copy with a schedule for `how`: a cut, or the side of an interleave ("" is a small one)."""
-
-    def forced(box: StridedBox, **_: Any) -> Schedule:
-        axes = {(x.extent, x.src, x.dst): x.name for x in box.axes}
-        rows, columns = ([axes[d] for d in digits] for digits in (problem.rows, problem.columns))
-        layers = "" if isinstance(how, str) or not how.together else axes[problem.others[0]]
-        outer = [x.name for x in box.axes if x.name not in (*rows, *columns, layers)]
-        if isinstance(how, str):
-            pair = columns[0], rows[0]
-            rank, shared = padded_rank(len(outer), threads), threads > 1
-            return Schedule("interleave", tuple(outer), pair, how, rank, stream, shared=shared)
-        cut = TransposeSchedule(
-            tuple(rows),
-            tuple(columns),
-            how.tile,
-            how.block,
-            layers,
-            max(how.together, 1),
-            how.lines,
-            stage=how.stage,
-            stream=how.stream,
-            finds_lines=how.finds_lines,
-        )
-        cut = transpose_loops.with_loops(TransposeBox.of(box), cut, threads)
-        return Schedule("transpose", tuple(outer), (), transpose=cut)
-
-    patch.setattr(pipeline, "choose", forced)
-    patch.setattr(launch, "scratch", guarded_scratch)
-    program = lowered(problem.digits, problem.width, threads)
-    for step in program.launches:
-        guard_tables(step)
-        if step.misaligned:
-            guard_tables(step.misaligned)
-    return program
-
-
-def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: bool = False) -> CopyProgram:
-    """The copy of an array with those digits, with the default schedule."""
+def copied(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: bool = False) -> CopyProgram:
+    """The copy of an array with those digits, in cache or past it."""
     dims = tuple(n for n, _, _ in digits)
     sides = [tuple(d[k] for d in digits) for k in (1, 2)]
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
     element = Element(f"u{8 * width}", 8 * width)
-    thresholds = Thresholds(0 if stream else 1 << 40)
-    return compile_copy(
-        CopyRequest(
-            maps[0],
-            maps[1],
-            element,
-            element,
-            apart=True,
-            options=CopyOptions(threads=threads, thresholds=thresholds),
-        )
-    )
+    options = CopyOptions(threads, thresholds=Thresholds(0 if stream else 1 << 40))
+    return compile_copy(CopyRequest(maps[0], maps[1], element, element, options=options))
 
 
 @cache
 def arenas() -> tuple[Guarded, Guarded]:
     """Memory for sources and for destinations."""
     return Guarded(ARENA_BYTES), Guarded(ARENA_BYTES)
-
-
-_buffers = threading.local()
-
-
-def guarded_scratch(size: int) -> NDArray[np.uint8]:
-    """A staging buffer that alternates between ending at a guard page and beginning at one."""
-    if not hasattr(_buffers, "arena"):
-        _buffers.arena, _buffers.at_end = Guarded(4 * ARENA_BYTES), False
-    _buffers.at_end = not _buffers.at_end
-    buffer: NDArray[np.uint8] = _buffers.arena.place(size, at_end=_buffers.at_end)
-    return buffer
-
-
-def guard_tables(step: Launch) -> None:
-    """Put the tables that a transpose reads right before a guard page."""
-    for table in offset_tables(step.step.nest.transfer).values():
-        vars(table)["offsets"] = _guarded(table.offsets)
-
-
-def _guarded(table: Table) -> Table:
-    out = Guarded(table.nbytes).place(table.nbytes, at_end=True).view(np.int64).reshape(table.shape)
-    out[...] = table
-    return out
 
 
 PLACES = tuple((src, dst, 0) for src, dst in product((False, True), repeat=2))
