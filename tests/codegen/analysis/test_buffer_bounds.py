@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from codegen.analysis import footprints
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed
 from codegen.ir.building import minus, plus, quotient, times
 from codegen.ir.index import Affine, Least, index_symbol
-from codegen.ir.instructions import instruction
-from codegen.ir.nodes import Call, Carried, For, Function, Let, Statement
+from codegen.ir.nodes import Carried, For, Function, Let, Statement
 from codegen.ir.values import Const, IndexValue, Load, Local, Value
 from codegen.support.errors import KernelError
 
@@ -80,10 +76,3 @@ def test_an_inner_loop_may_carry_larger_values_than_the_outer_one() -> None:
     wrong = counted("i", (inner, read("a", 128)), carried("a", zero))
     with pytest.raises(KernelError, match="expected entries 0 to 127, got 0 to 128"):
         check_body((wrong,))
-
-
-def test_an_instruction_without_declared_byte_counts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    uncounted = replace(instruction("stream_fence"), touched={0: 1})
-    monkeypatch.setattr(footprints, "instruction", lambda name: uncounted)
-    with pytest.raises(KernelError, match="stream_fence does not declare how many bytes it touches"):
-        check_body((Call("stream_fence", ("dst",)),))
