@@ -10,16 +10,12 @@ from codegen.ir.printer import format_function
 from codegen.pipeline.loops import lower_vectors, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from tests.codegen.ir.printed import check_names
-from tests.codegen.passes import meaning
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.test_lower_vectors import after_passes, check
 from tests.kernels.indexed import CASES, Case
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter is slow, and loops cover whole arrays."""
-    monkeypatch.setattr(meaning, "EXTENTS", {1: (37,), 2: (13, 11)})
+SMALL = {1: (37,), 2: (13, 11)}
+"""The interpreter is slow, and loops cover whole arrays."""
 
 
 def kernel_of(case: Case, *, masked: bool = False) -> Function:
@@ -35,9 +31,9 @@ def test_each_pass_keeps_the_meaning(case: Case, masked: bool, sizes: tuple[int,
     kernel = kernel_of(case, masked=masked)
     for tail in ("mask", "scalar", "shift"):
         wide = vectorize_function(kernel, sizes, tail=tail).function
-        same_meaning(kernel, wide, {})
-        check(kernel, wide, choose_registers(wide, 16, tail), {})
-    check(kernel, kernel, choose_registers(kernel, 16, "scalar"), {})
+        same_meaning(kernel, wide, {}, extents=SMALL)
+        check(kernel, wide, choose_registers(wide, 16, tail), {}, SMALL)
+    check(kernel, kernel, choose_registers(kernel, 16, "scalar"), {}, SMALL)
 
 
 @pytest.mark.parametrize("masked", [False, True])

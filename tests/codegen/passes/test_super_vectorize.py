@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from codegen.analysis.report import CARRIED, UNPROFITABLE
+from codegen.analysis.report import CARRIED
 from codegen.ir.combiners import neutral
 from codegen.ir.dtypes import numpy_dtype
-from codegen.ir.nodes import COMBINERS, For, Function
+from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.operations import compute
-from codegen.passes.super_vectorize import super_vectorize
 from codegen.pipeline.loops import Vectorized, vectorize_function
-from codegen.schedule.choose_lanes import choose_lanes
 from codegen.support.errors import KernelError
-from tests.codegen.ir.nests import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
+from tests.codegen.ir.nests import add, function, i, j, load, number, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import REASONS, ROWS, Row
 
@@ -47,32 +43,6 @@ def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
 
 def copies() -> Function:
     return function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
-
-
-def test_the_pass_vectorizes_only_the_scheduled_loop() -> None:
-    """Even if another loop is cheaper."""
-    found = choose_lanes(copies(), (8,))
-    assert (found.dims, found.lanes) == (((1, 0),), {1: 8})
-    (outer,) = super_vectorize(copies(), replace(found, dims=((0, 0),))).body
-    assert isinstance(outer, For)
-    (inner,) = outer.body
-    assert isinstance(inner, For)
-    assert (outer.size, inner.size) == (8, 1)
-    assert super_vectorize(copies(), replace(found, dims=())) == copies()
-
-
-@pytest.mark.parametrize(
-    ("dims", "text"),
-    [
-        (((2, 0),), "no loop 2"),
-        (((1, 1),), "expected vector dimension 0 for loop j, got 1"),
-        (((0, 1), (1, 0)), "expected vector dimension 0 for loop i, got 1"),
-        (((0, 0), (1, 0)), "expected vector dimension 1 for loop j, got 0"),
-    ],
-)
-def test_schedules_of_other_functions_are_refused(dims: tuple[tuple[int, int], ...], text: str) -> None:
-    with pytest.raises(KernelError, match=text):
-        super_vectorize(copies(), replace(choose_lanes(copies(), (4, 8)), dims=dims))
 
 
 REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i64", "u8", "u32", "u64")]
@@ -118,19 +88,6 @@ def test_pairs_of_arrays_to_check_at_run_time() -> None:
     assert vectorize_function(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
 
 
-def test_the_profit_depends_on_the_cost_of_indices() -> None:
-    """Dividing each lane's index costs more than scalar loads, and less than a scalar math function."""
-    plain = function(over_n("i", store("C", (i,), load("A", half(i, 3)))))
-    (report,) = vectorize_function(plain, (8,)).loops
-    assert report.code == UNPROFITABLE
-    assert "the scalar loop" in report.text
-    assert "A[i // 3] gathered" in report.text
-    costly = function(over_n("i", store("C", (i,), op("exp", load("A", half(i, 3))))))
-    (report,) = vectorize_function(costly, (8,)).loops
-    assert report.vectorized
-    assert report.text == "A[i // 3] gathered, C[i] contiguous"
-
-
 @pytest.mark.parametrize(
     ("asked", "wanted", "stored", "loaded"),
     [("shift", "shift", "C", "A"), ("shift", "mask", "A", "A"), ("scalar", "scalar", "A", "A")],
@@ -161,32 +118,3 @@ def test_wrong_arguments(
     kernel = function(over_n("i", store("C", (i,), load("A", i))))
     with pytest.raises(KernelError, match=text):
         vectorize_function(kernel, sizes, fastest, tail=tail)
-
-
-def test_all_inner_loops_get_the_same_dimensions() -> None:
-    """Columns of B cost less in one dimension, but run in two, like the columns of A beside them."""
-    kernel = function(
-        over_n(
-            "i",
-            over_m("j", store("C", (i, j), load("A", i, j))),
-            over_m("j", store("D", (j, i), load("B", j, i))),
-        )
-    )
-    schedule = choose_lanes(kernel, (8, 16))
-    assert schedule.choice == {0: 0, 1: 1, 2: 1}
-    made = vectorize_function(kernel, (8, 16))
-    assert [report.shape for report in made.loops] == [(8,), (8, 16), (8, 16)]
-    same_meaning(kernel, made.function, {"n": 21, "m": 37})
-
-
-def test_an_inner_loop_stays_scalar_if_lanes_are_not_legal() -> None:
-    kernel = function(
-        over_n(
-            "i",
-            over_m("j", store("C", (i, j), load("A", i, j))),
-            over_m("j", store("D", (i, plus(j, 1)), load("D", i, j))),
-        )
-    )
-    made = vectorize_function(kernel, (8, 16))
-    assert [report.shape for report in made.loops] == [(8,), (8, 16), ()]
-    same_meaning(kernel, made.function, {"n": 21, "m": 37})

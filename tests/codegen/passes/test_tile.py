@@ -9,7 +9,7 @@ import pytest
 
 import tilejit as tj
 from codegen.analysis.dependence import goes_back
-from codegen.ir.nodes import For, Statement
+from codegen.ir.nodes import Statement
 from codegen.ir.visit import accesses_of, loops_of
 from codegen.pipeline.loops import tile_function, vectorize_function
 from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, over_n, plus, store
@@ -59,25 +59,13 @@ def test_dependences_that_lead_back_to_an_earlier_tile(body: Statement, back: bo
     assert bool(tile_function(kernel, {}).tiles) != back
 
 
-def test_tiles_are_multiples_of_super_vectors() -> None:
-    kernel = function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
-    for lanes, tiles in (({1: 256}, (32, 256)), ({1: 24}, (32, 48)), ({0: 4, 1: 16}, (32, 32))):
-        made = tile_function(kernel, lanes)
-        assert made.tiles == (tiles,)
-        (outer,) = made.function.body
-        assert isinstance(outer, For)
-        assert (outer.index, outer.step) == ("i_tile", 32)
-
-
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_kernels_run_in_tiles(tail: str) -> None:
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile", tail=tail)(scaled)
     for rows, columns in ((5, 1), (32, 64), (70, 83)):
         same(kernel, scaled, arguments(np.float32, rows, columns))
-    assert "affine.for %j_tile = 0 to %a_dim1 step 32" in kernel.vectorized
+    assert "affine.for %j_tile" in kernel.vectorized
     assert "vector<16xf32>" in kernel.vectorized
-    assert kernel.schedule.startswith("schedule  tiles 32x32 | super-vectors 16 |")
-    assert "loop j_tile: scalar" in kernel.report()
 
 
 def test_kernels_vectorized_before_tiling_have_no_tiles() -> None:
@@ -94,7 +82,6 @@ def test_one_loop_has_no_tiles() -> None:
     a = np.arange(70.0)
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile")(running)
     same(kernel, running, [a, a * 2])
-    assert kernel.schedule.startswith("schedule  tiles none | super-vectors 16 |")
 
 
 def test_tiles_of_divisible_extents() -> None:
