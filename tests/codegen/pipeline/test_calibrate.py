@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from codegen.backend.store import KernelStore
-from codegen.pipeline import calibrate
+from codegen import KernelStore, remembered_thresholds
 from codegen.pipeline.calibrate import (
     BEYOND_BYTES,
     FOOTPRINTS,
     REPEATS,
     Measure,
     calibrated,
-    copy_tiles,
     remember,
-    remembered_thresholds,
-    row_bytes,
     stream_threshold,
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
@@ -27,13 +21,12 @@ from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.tools.oracle import printed
 
-MIB = 1 << 20
-FOUND = Thresholds(stream_bytes=8 * MIB)
+FOUND = Thresholds(stream_bytes=8 << 20)
 
 
-def ratios(plain_to_streaming: dict[int, float]) -> Measure:
-    """A machine on which streaming is that many times as fast as plain stores, by MiB."""
-    return lambda stream, footprint: 1.0 / (plain_to_streaming[footprint // MIB] if stream else 1.0)
+def streaming_wins_from(least: int) -> Measure:
+    """A machine on which streaming takes half the time of plain stores from some footprint, else twice it."""
+    return lambda stream, footprint: (0.5 if footprint >= least else 2.0) if stream else 1.0
 
 
 def no_trial() -> Measure:
@@ -48,39 +41,24 @@ class Trials:
 
     def __call__(self) -> Measure:
         self.count += 1
-        return ratios({n // MIB: 2.0 if n > 8 * MIB else 1.5 if n == 8 * MIB else 0.5 for n in FOOTPRINTS})
+        return streaming_wins_from(FOUND.stream_bytes)
 
 
-@pytest.mark.parametrize(
-    ("gains", "mebibytes"),
-    [
-        ((*[2.0] * 8, 1.5, 0.5), 8),
-        ((2.0,) * 10, 4),
-        ((0.5,) * 10, 64),
-        ((1.0,) * 10, 64),
-        ((1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.9, 0.7, 0.5, 0.5), 20),
-        ((1.5, 0.9, *[0.5] * 8), 32),
-        ((*[2.0] * 6, 0.9, 2.0, 2.0, 0.4), 8),
-        ((0.9, *[1.5] * 9), 4),
-    ],
-    ids=str,
-)
-def test_the_chosen_threshold_loses_least(gains: tuple[float, ...], mebibytes: int) -> None:
-    by_size = dict(zip((n // MIB for n in FOOTPRINTS), gains, strict=True))
-    assert stream_threshold(ratios(by_size)) == mebibytes * MIB
+@pytest.mark.parametrize("least", [BEYOND_BYTES, *FOOTPRINTS])
+def test_copies_stream_from_where_streaming_wins(least: int) -> None:
+    assert stream_threshold(streaming_wins_from(least)) == least
 
 
 def test_one_slow_measurement_changes_nothing() -> None:
-    calls: list[tuple[bool, int]] = []
+    calls = 0
 
     def measure(stream: bool, footprint: int) -> float:
-        calls.append((stream, footprint))
-        busy = 50.0 if len(calls) % (2 * REPEATS) in (1, 2) else 1.0
-        return busy * (0.5 if stream and footprint >= 16 * MIB else 1.0)
+        nonlocal calls
+        calls += 1
+        busy = 50.0 if calls % (2 * REPEATS) in (1, 2) else 1.0
+        return busy * streaming_wins_from(16 << 20)(stream, footprint)
 
-    assert stream_threshold(measure) == 16 * MIB
-    assert len(calls) == 2 * REPEATS * len(FOOTPRINTS)
-    assert [stream for stream, _ in calls[:4]] == [False, True, False, True]
+    assert stream_threshold(measure) == 16 << 20
 
 
 def test_a_clock_that_stands_still_causes_no_division_by_zero() -> None:
@@ -125,60 +103,27 @@ def test_a_failed_measurement_gives_the_default(tmp_path: Path, error: Exception
     assert not list(tmp_path.glob("thresholds-*"))
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_the_trial_copies_correctly(stream: bool) -> None:
-    """Tiles of eight rows, and nothing beside them."""
-    tiles = 5
-    pitch, size = row_bytes(tiles), 8 * 512 * tiles
-    src = np.random.default_rng(0).integers(0, 256, (8, pitch), np.uint8)
-    room = np.zeros(size + 128, np.uint8)
-    dst = room[-room.ctypes.data % 64 :]
-    copy_tiles(src.ctypes.data, dst.ctypes.data, tiles, stream=stream)
-    runs = src[:, : 512 * tiles].reshape(8, tiles, 512)
-    assert (dst[:size].reshape(tiles, 8, 512) == runs.swapaxes(0, 1)).all()
-    assert not dst[size:].any()
-
-
-def test_a_trial_times_both_programs_within_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "FOOTPRINTS", (MIB, MIB // 2))
-    measure = calibrate._trial()
-    assert all(measure(stream, size) > 0 for stream in (False, True) for size in (MIB, MIB // 2))
-
-
-CALLS = """
+COPY = """
 import sys
 import numpy as np
 import tilejit as tj
+from codegen import default_store, remembered_thresholds
 
-@tj.kernel
-def double(a, b):
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            b[i, j] = a[i, j] * 2
-
-x = np.arange(300 * int(sys.argv[1]), dtype=np.float32).reshape(-1, 300)
-assert (tj.unpack(tj.pack(x, "{1,0:T(8,128)}")) == x).all()
-double(x, out := np.empty_like(x))
-assert (out == x * 2).all()
-print("numba" in sys.modules)
+elements = int(sys.argv[1])
+src = np.arange(elements, dtype=np.int32).reshape(-1, 64)
+for dst in (np.zeros_like(src.T), np.zeros((64, elements // 64), np.int64)):
+    tj.copyto(dst, src.T)
+    assert (dst == src.T).all()
+    assert (tj.unpack(tj.pack(src, "{1,0:T(8,128)}")) == src).all()
+print(remembered_thresholds(default_store()) is not None)
 """
 
-CACHE_INFO = "import sys; sys.argv[1:] = 'cache', 'info', '--json'; from tilejit.cli import main; main()"
 
-
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    """Neither for the same calls, nor to measure: the first large copy did. Small copies measure nothing."""
-    calls, store = tmp_path / "calls.py", tmp_path / "store"
-    calls.write_text(CALLS)  # kernels are read from files
-
-    def process(rows: int) -> tuple[object, ...]:
-        run = f"import runpy, sys; sys.argv[1:] = ['{rows}']; runpy.run_path({str(calls)!r})"
-        imported = printed(run, store)
-        state = json.loads(printed(CACHE_INFO, store))
-        assert state["compiled"] == state["kernels"]
-        return imported, state["kernels"], state["stream_bytes"]
-
-    small, large = process(rows=1000), process(rows=4000)
-    assert small == ("True\n", small[1], None)
-    assert large[2] in (BEYOND_BYTES, *FOOTPRINTS)
-    assert process(rows=4000) == process(rows=1000) == ("False\n", *large[1:])
+@pytest.mark.full
+def test_only_processes_after_the_first_measure_large_copies(tmp_path: Path) -> None:
+    """Small and medium copies measure nothing, and neither does a process without a store."""
+    store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
+    for elements, measured in ((1 << 14, False), (5 << 16, False), (1 << 19, False), (1 << 19, True)):
+        done = run_python(COPY, elements, **store)
+        assert done.stdout.strip() == str(measured), done.stderr
+    assert run_python(COPY, 1 << 19, TILEJIT_NO_CACHE="1").stdout.strip() == "False"

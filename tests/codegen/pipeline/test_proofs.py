@@ -17,7 +17,7 @@ from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
-from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of, virtual
+from tests.codegen.emit.test_copy_goldens import NAMES, one_machine, program_of, virtual
 from tests.codegen.simd.cases import GROUPS, cases
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
@@ -26,7 +26,7 @@ from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import single_pass_unpack
 from tilejit.programs.tuning import DEFAULT
 
-__all__ = ["many_ways"]
+__all__ = ["one_machine"]
 
 
 def launches_of(program: CopyProgram) -> Iterator[Launch]:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from codegen.analysis.ranges import affine_range, check_disjoint, check_range
+from codegen.analysis.ranges import check_disjoint, check_range
 from codegen.frontend.box_copy import box_copy, copied_box
-from codegen.ir.strided_box import Element, StridedBox
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
-from codegen.passes.lane_reads import lane_reads
-from codegen.passes.select_transfer import select_transfer
-from codegen.pipeline import copies, steps
-from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.copy_request import CopyRequest
-from codegen.pipeline.steps import reach_of
 from codegen.pipeline.verify import (
     check_box_bounds,
     check_injective,
-    check_lanes,
     check_pair_tree,
     check_probes,
     check_regrouping,
@@ -35,18 +26,9 @@ from codegen.pipeline.verify import (
     verify_box,
     verify_copy,
 )
-from codegen.pipeline.verify_panels import check_panels
-from codegen.schedule.offset_tables import Digit, OffsetTable
-from codegen.schedule.schedule import Schedule, TileSchedule
-from codegen.schedule.thresholds import Thresholds
-from codegen.schedule.transfer_loops import Loop, int_size
-from codegen.schedule.transfers import TransferNest
-from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 from codegen.support.errors import KernelError
-from codegen.support.settings import settings
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
-from tilejit.arrays.strided import span
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 
@@ -146,123 +128,6 @@ def test_3_bounds(tiled: BoxedCopy, side: str) -> None:
     with pytest.raises(KernelError, match="touched at 0 to 8"):
         check_range(side, 0, 9, (0, 8))
     check_range(side, 0, 8, (0, 8))
-
-
-PANELS = {
-    "one run": [(9, 10000, 2), (5000, 2, 18)],
-    "a run for each column": [(9, 1000, 2), (500, 2, 36)],
-    "backwards": [(9, -10000, 2), (5000, 2, 18)],
-    "layers": [(11, 70, 1), (70, 1, 11), (500, 770, 770)],
-    "others between rows": [(9, 30000, 2), (1000, 2, 18), (3, 10000, 18000)],
-    "joined columns": [(3, 4000, 2), (20, 2, 808), (100, 40, 8)],
-    "parts of lanes": [(100, 9, 1), (9, 1, 100), (1000, 900, 900)],
-}
-"""Digits (extent, source stride, destination stride) of transposes with short result rows."""
-
-
-@pytest.mark.parametrize("name", PANELS)
-def test_3_panels(name: str) -> None:
-    """Panels touch the same bytes as their nest. A panel of half the size is too small."""
-    digits = PANELS[name]
-    width = digits[0][2]
-    dims, *strides = zip(*reversed(digits), strict=True)
-    maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in strides]
-    element = Element(f"u{8 * width}", 8 * width)
-    (launch,) = compile_copy(
-        CopyRequest(*maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0)))
-    ).launches
-    inner = launch.step.nest.transfer
-    assert isinstance(inner, TransposeRuns)
-    assert (inner.run_offsets is not None) == (name == "joined columns")
-    assert (inner.layers != 1) == (name in ("layers", "parts of lanes"))
-    assert (inner.lanes is not None) == (name == "parts of lanes")
-    starts, reach = (launch.src_offset, launch.dst_offset), reach_of(launch.step.box)
-    check_panels(inner, starts, reach)
-    check_lanes(inner, launch.src_offset, reach)
-    for place in range(4):
-        less = list(reach)
-        less[place] += -1 if place % 2 else 1
-        with pytest.raises(KernelError, match="is touched at"):
-            check_panels(inner, starts, (less[0], less[1], less[2], less[3]))
-    joined = int_size(inner.run_columns)
-    for field, value in (
-        ("panel_bytes", inner.panel_bytes // 2),
-        ("run_columns", joined - 1 or 2),
-        ("row_step", OffsetTable(((inner.block[0] - 1, 8),))),
-    ):
-        with pytest.raises(KernelError, match=r"verify: |panel is touched"):
-            check_panels(replace(inner, **{field: value}), starts, reach)  # type: ignore[arg-type]
-    if inner.lanes:
-        with pytest.raises(KernelError, match="the source is touched at"):
-            check_lanes(replace(inner, lanes=LaneReads(0, 0, inner.lanes.open_offset)), starts[0], reach)
-
-
-LANES = (
-    ("rows behind each other", ((100, 9, 1),), ()),
-    ("the first row is the last of the source", ((100, -9, 1),), ()),
-    ("joined rows", ((4, 9, 1), (16, 144, 4), (4, 36, 64)), ((3, 3000, 3000),)),
-    ("the last row of the source is in the middle", ((50, 9, 1), (2, -450, 50)), ()),
-    ("others between rows", ((200, 90, 1),), ((10, 9, 3000),)),
-    ("others backwards", ((200, 20, 1),), ((10, -5000, 3000),)),
-    ("every row is the last", ((64, 0, 1),), ((3, 9, 1000),)),
-)
-
-
-@pytest.mark.parametrize(("rows", "others"), [x[1:] for x in LANES], ids=[x[0] for x in LANES])
-def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
-    """No open block reads beyond the box, but one more block would, and so would one more of the others."""
-    columns, block = 9, (64, 16)
-    reads = lane_reads(rows, columns, others, 1, block[0])
-    sides = [[(n, s) for n, s, _ in digits] for digits in (rows, others)]
-    step: int | OffsetTable = rows[0][1] if len(rows) == 1 else OffsetTable(tuple(sides[0]))
-    loops = tuple(Loop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
-    count = prod(n for n, _, _ in rows)
-    tiles = TransposeTiles(
-        *(1, 1, count, columns, step, count, (Loop("rows"), *loops), (384, 16), block, TileSchedule()),
-        lanes=reads,
-    )
-    low, high = affine_range(0, [*sides[0], *sides[1]])
-    reach = low, high + columns, 0, 1 << 20
-    check_lanes(tiles, 0, reach)
-    start, stop, offset = (reads.closed_start, reads.closed_stop, reads.open_offset)
-    assert isinstance(start, int)
-    assert isinstance(stop, int)
-    assert isinstance(offset, int)
-    beyond = [replace(reads, closed_start=start + 64), replace(reads, closed_stop=(stop - 1) // 64 * 64)]
-    if others:
-        beyond.append(replace(reads, open_offset=offset + 1))
-    for wrong in beyond:
-        with pytest.raises(KernelError, match="is touched at"):
-            check_lanes(replace(tiles, lanes=wrong), 0, reach)
-
-
-@pytest.mark.parametrize("name", ["lane_reads", "panel_bytes"])
-def test_3_every_launch_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes past the source and panels that are too small are refused even without TILEJIT_VERIFY."""
-    monkeypatch.setattr(copies, "settings", lambda: replace(settings(), verify=False))
-    digits = PANELS["parts of lanes"]
-    dims, *strides = zip(*reversed(digits), strict=True)
-    maps = [strided_map(dims, s, span(dims, s, 1), element_bits=8) for s in strides]
-
-    def wrong(box: StridedBox, schedule: Schedule) -> TransferNest:
-        nest = select_transfer(box, schedule)
-        inner = nest.transfer
-        assert isinstance(inner, TransposeRuns)
-        assert inner.lanes
-        if name == "panel_bytes":
-            return replace(nest, transfer=replace(inner, panel_bytes=inner.panel_bytes // 2))
-        return replace(nest, transfer=replace(inner, lanes=LaneReads(0, 0, inner.lanes.open_offset)))
-
-    def compiled() -> None:
-        element = Element("u8", 8)
-        compile_copy(
-            CopyRequest(*maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0)))
-        )
-
-    compiled()
-    monkeypatch.setattr(steps, "SELECT", (wrong,))
-    with pytest.raises(KernelError, match=r"(source|panel) is touched at"):
-        compiled()
 
 
 def test_4_destination_written_twice() -> None:
