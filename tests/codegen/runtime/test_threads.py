@@ -9,17 +9,21 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from subprocess import run
 from sys import executable
 
 import pytest
 
-from codegen.runtime import threads
-from codegen.runtime.threads import default_threads, in_dask_worker, parallel_bytes, run_parts, thread_count
-from codegen.schedule.call_limits import BOUND_BY_MEMORY, COMPUTES, PARALLEL_BYTES, TRANSPOSES
-from codegen.schedule.machine import machine
+from codegen.runtime.threads import (
+    MOST_THREADS,
+    default_threads,
+    in_dask_worker,
+    parallel_bytes,
+    run_parts,
+    thread_count,
+)
+from codegen.schedule.call_limits import BOUND_BY_MEMORY, COMPUTES, TRANSPOSES
 from codegen.support.errors import KernelError, KernelValueError
 from tests.tools.oracle import environment, run_python
 
@@ -165,59 +169,54 @@ def test_a_forked_child_has_its_own_pool(tmp_path: Path) -> None:
     )
 
 
-Pool = tuple[ThreadPoolExecutor, threading.Event]
-
-
 @pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    """A pool with one thread that is busy until the event is set."""
-    pool, free, begun = ThreadPoolExecutor(1), threading.Event(), threading.Event()
-    pool.submit(lambda: (begun.set(), free.wait(60)))
-    assert begun.wait(60)
-    monkeypatch.setattr(threads, "_shared_pool", pool)
-    yield pool, free
+def busy() -> Iterator[threading.Event]:
+    """Every thread of the pool waits for the event."""
+    parts = MOST_THREADS + 1
+    free, begun = threading.Event(), threading.Barrier(parts + 1)
+    work = threading.Thread(target=run_parts, args=(lambda *_: (begun.wait(60), free.wait(60)), parts))
+    work.start()
+    begun.wait(60)
+    yield free
     free.set()
-    pool.shutdown()
+    work.join()
 
 
-def no_thread(thread: threading.Thread) -> None:
-    raise RuntimeError("can't start new thread")
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_parts_that_no_thread_takes_run_once_on_the_caller(
-    busy: Pool, full: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even if the pool queued them before it raised: an executor does that before it starts a thread."""
-    pool, free = busy
-    if full:
-        pool._max_workers = 2
-        monkeypatch.setattr(threading.Thread, "start", no_thread)
+def test_parts_that_no_thread_takes_run_once_on_the_caller(busy: threading.Event) -> None:
     done: list[tuple[int, int]] = []
     run_parts(lambda *part: done.append(part), 4)
     assert sorted(done) == [(0, 4), (1, 4), (2, 4), (3, 4)]
-    monkeypatch.undo()
-    free.set()
-    pool.shutdown()
+    busy.set()
+    run_parts(lambda *part: None, 4)
     assert len(done) == 4
 
 
-def test_parts_run_on_the_caller_if_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_shared_pool", None)
-    done: list[tuple[int, int]] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
-        for _ in range(3):
-            run_parts(lambda *part: done.append(part), 2)
-    assert threads._shared_pool is None, "a pool without threads would gather what it is given"
-    assert done == [(0, 2), (1, 2)] * 3
-    others: list[int] = []
-    run_parts(lambda k, n: others.append(k), 2)
-    assert sorted(others) == [0, 1]
-    assert len(done) == 6
+NO_THREADS = """
+import threading
+from codegen.runtime.threads import run_parts
+
+start, done = threading.Thread.start, []
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+threading.Thread.start = refuse
+for _ in range(3):
+    run_parts(lambda *part: done.append(part), 2)
+assert done == [(0, 2), (1, 2)] * 3, done
+threading.Thread.start = start
+run_parts(lambda *part: done.append(part), 2)
+assert len(done) == 8, "a pool without threads would gather what it is given"
+"""
 
 
-def test_queued_parts_hold_no_references(busy: Pool) -> None:
+def test_parts_run_on_the_caller_if_no_thread_can_start() -> None:
+    child = run_python(NO_THREADS)
+    assert child.returncode == 0, child.stderr
+
+
+@pytest.mark.usefixtures("busy")
+def test_queued_parts_hold_no_references() -> None:
     class Memory:
         pass
 
@@ -254,18 +253,5 @@ def test_a_signal_that_raises_waits_for_every_part() -> None:
         done.append(part)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.run_parts(work, 3)
+        run_parts(work, 3)
     assert sorted(done) == [1, 2]
-
-
-@pytest.mark.parametrize("last_cache", [0, 4 << 20, 32 << 20, 256 << 20])
-def test_slow_calls_use_threads_at_smaller_sizes(last_cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = replace(machine(), last_cache_bytes=last_cache)
-    monkeypatch.setattr(threads, "machine", lambda: here)
-    parallel_bytes.cache_clear()
-    try:
-        fast, transposes, computes = map(parallel_bytes, (BOUND_BY_MEMORY, TRANSPOSES, COMPUTES))
-    finally:
-        parallel_bytes.cache_clear()
-    assert PARALLEL_BYTES == computes <= transposes <= fast <= 40 << 20
-    assert fast == (PARALLEL_BYTES if last_cache == 4 << 20 else 40 << 20)
