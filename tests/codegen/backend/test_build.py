@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Iterator
-from contextlib import nullcontext
 from sys import platform
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 
-from codegen.backend import build
-from codegen.backend.build import machine_code, numba_ir
-from codegen.simd.register.numba_passes import IDLE
-from codegen.support.cpu import cpu_level
+from codegen.backend.build import numba_ir
 from codegen.support.errors import KernelError
 from tests.tools.oracle import run_python
 
@@ -114,25 +106,6 @@ def loops(operands, scratch, sizes, begin, end):
             a, b = src + i * step, dst + (j * 8 if j > 3 else i)
             move_u32_at(b, 0, a, 0)
 """
-
-
-def test_idle_passes_exist_in_numba() -> None:
-    numbas: Any = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(func_ir=None, flags=Flags()))
-    assert {run.__name__ for run, _ in numbas.passes} >= IDLE
-
-
-def test_shortcuts_of_the_build_do_not_change_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither idle passes nor repeated answers change what becomes of a kernel."""
-
-    def optimized(source: str) -> str:
-        """The optimized IR, without the numbers that Numba gives the functions of a process."""
-        text = machine_code(numba_ir("loops", source), cpu_level()).llvm_ir
-        return re.sub(r"(?<=loops)B\d+v\d+", "", text)
-
-    ours = optimized(LOOPS)
-    monkeypatch.setattr(build, "KernelPasses", Compiler)
-    monkeypatch.setattr(build, "_asking_once", nullcontext)
-    assert optimized(f"{LOOPS}# again\n") == ours
 
 
 MANY = """

