@@ -43,19 +43,15 @@ def close(a: Any, b: Any, places: int, eps: float) -> bool:
 FIRST = {row.function: row for row in reversed(ROWS)}
 """The first row of each function."""
 
-NARROW = {id(row): n % 2 == 0 for n, row in enumerate(row for row in ROWS if FIRST[row.function] is not row)}
-"""Whether each further row of a function, which differs only by dtypes, takes size 4 instead of 64."""
-
+SIZES = ((4,), (64,), (2, 8))
 RUNS = [
-    *((row, (4,), True) for row in ROWS if "reduced by" in row.asked),
-    *((row, (4,), False) for row in ROWS if "reduced by" not in row.asked and NARROW.get(id(row), True)),
-    *((row, (64,), False) for row in ROWS if not NARROW.get(id(row), False)),
-    *((row, (2, 8), False) for row in ROWS if row.tiles or FIRST[row.function] is row),
+    (row, size, size == (4,))
+    for n, row in enumerate(ROWS)
+    for size in (SIZES if FIRST[row.function] is row else SIZES[n % 2 : n % 2 + 1])
 ]
 """Rows, sizes, and whether reductions run in lanes.
 
-The first row of a function takes each size, others 4 and 64 in turn, and what reduces in lanes always does;
-those without tiles take the last size once a function.
+The first row of a function takes each size. Others, which differ by dtypes, take 4 and 64 in turn.
 """
 
 

@@ -278,64 +278,6 @@ def test_iota_of_many_lanes_wraps_around() -> None:
 HALVES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
 
 
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("lanes", [1, 16])
-def test_halves_are_read(half: str, lanes: int) -> None:
-    """Each of the 65536, as full vectors, first lanes and with a step."""
-    bits = np.arange(1 << 16, dtype=np.uint16)
-    out, spaced, firsts = np.zeros((3, 1 << 16), np.float32)
-    body = f"    for k in range(begin, end, {lanes}):\n" + "".join(
-        f"        store_f32x{lanes}(dst + k * 4 + {n << 18}, {read})\n"
-        for n, read in enumerate(
-            (
-                f"load_{half}_as_f32x{lanes}(src + k * 2)",
-                f"strided_load_{half}_as_f32x{lanes}(src + (k + {lanes - 1}) * 2, -2)",
-                f"load_{half}_as_f32x{lanes}_first(src + k * 2, 3)",
-            )
-        )
-    )
-    all_out = np.concatenate([out, spaced, firsts])
-    kernel(body)(bits.ctypes.data, all_out.ctypes.data, 0, 0, 1 << 16)
-    with np.errstate(invalid="ignore"):
-        wanted = bits.view(HALVES[half]).astype(np.float32)
-    out, spaced, firsts = all_out.reshape(3, -1)
-    assert_same(out, wanted, half)
-    assert_same(spaced.reshape(-1, lanes)[:, ::-1].ravel(), wanted, half)
-    assert_same(firsts, np.where(np.arange(1 << 16) % lanes < 3, wanted, np.float32(0)), half)
-
-
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("lanes", [1, 16])
-def test_halves_are_written(half: str, lanes: int) -> None:
-    """Each value of the shorter type, midpoints of neighbors, the values next to those, and random bits."""
-    kind = HALVES[half]
-    short = np.arange(1 << 16, dtype=np.uint16).view(kind)
-    with np.errstate(invalid="ignore", over="ignore"):
-        exact = short.astype(np.float32)
-        rng = np.random.default_rng(0)
-        drop = 16 if half == "bf16" else 13
-        middle = exact.view(np.uint32) + np.uint32(1 << drop - 1)
-        noise = rng.integers(0, 1 << 32, 1 << 16, np.uint32)
-        all_bits = [exact.view(np.uint32), middle, middle - np.uint32(1), middle + np.uint32(1), noise]
-        x = np.concatenate(all_bits).view(np.float32)
-        wanted = x.astype(kind)
-    out, rounded = np.zeros(len(x), kind), np.zeros(len(x), np.float32)
-    table = np.array([rounded.ctypes.data], np.int64)
-    run = kernel(
-        f"    for k in range(begin, end, {lanes}):\n"
-        f"        v = load_f32x{lanes}(src + k * 4)\n"
-        f"        store_f32x{lanes}_as_{half}(dst + k * 2, v)\n"
-        f"        store_f32x{lanes}(int64_at(sizes, 0) + k * 4, round_to_{half}(v))\n"
-    )
-    run(x.ctypes.data, out.ctypes.data, table.ctypes.data, 0, len(x))
-    number = ~np.isnan(x)
-    assert (out.view(np.uint16)[number] == wanted.view(np.uint16)[number]).all()
-    assert np.isnan(out.astype(np.float32)[~number]).all()
-    assert (out.view(np.uint16) >> 15 == x.view(np.uint32) >> 31).all()
-    with np.errstate(invalid="ignore"):
-        assert_same(rounded, wanted.astype(np.float32), half)
-
-
 def test_rounding_to_odd_first() -> None:
     """f64 to f16 through f32 rounds once, also next to the midpoint between two values."""
     kind = np.dtype(np.float16)
@@ -478,8 +420,7 @@ def test_functions_that_are_not_called_are_not_built() -> None:
 def at_lower_levels() -> AtLevels:
     tests = [
         *("test_operations", "test_reductions", "test_lane_counts", "test_first_lanes", "test_steps"),
-        *("test_halves_are_read", "test_halves_are_written", "test_only_fma_is_fused"),
-        *("test_rounding_to_odd_first", "test_streams"),
+        *("test_only_fma_is_fused", "test_rounding_to_odd_first", "test_streams"),
     ]
-    cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 4 + 4 + 1 + 1 + 5
+    cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 1 + 1 + 5
     return AtLevels(__file__, tests, cases)
