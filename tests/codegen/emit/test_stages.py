@@ -64,9 +64,6 @@ HEADINGS = {
 SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
 
 
-MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=0)
-
-
 @pytest.fixture(autouse=True)
 def one_machine() -> Iterator[None]:
     """Schedules depend on the machine."""

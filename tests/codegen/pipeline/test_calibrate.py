@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codegen import KernelStore, remembered_thresholds
@@ -13,7 +15,9 @@ from codegen.pipeline.calibrate import (
     REPEATS,
     Measure,
     calibrated,
+    copy_tiles,
     remember,
+    row_bytes,
     stream_threshold,
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
@@ -103,27 +107,54 @@ def test_a_failed_measurement_gives_the_default(tmp_path: Path, error: Exception
     assert not list(tmp_path.glob("thresholds-*"))
 
 
-COPY = """
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_trial_copies_correctly(stream: bool) -> None:
+    """Tiles of eight rows, and nothing beside them."""
+    tiles = 5
+    pitch, size = row_bytes(tiles), 8 * 512 * tiles
+    src = np.random.default_rng(0).integers(0, 256, (8, pitch), np.uint8)
+    room = np.zeros(size + 128, np.uint8)
+    dst = room[-room.ctypes.data % 64 :]
+    copy_tiles(src.ctypes.data, dst.ctypes.data, tiles, stream=stream)
+    runs = src[:, : 512 * tiles].reshape(8, tiles, 512)
+    assert (dst[:size].reshape(tiles, 8, 512) == runs.swapaxes(0, 1)).all()
+    assert not dst[size:].any()
+
+
+CALLS = """
 import sys
 import numpy as np
 import tilejit as tj
-from codegen import default_store, remembered_thresholds
 
-elements = int(sys.argv[1])
-src = np.arange(elements, dtype=np.int32).reshape(-1, 64)
-for dst in (np.zeros_like(src.T), np.zeros((64, elements // 64), np.int64)):
-    tj.copyto(dst, src.T)
-    assert (dst == src.T).all()
-    assert (tj.unpack(tj.pack(src, "{1,0:T(8,128)}")) == src).all()
-print(remembered_thresholds(default_store()) is not None)
+@tj.kernel
+def double(a, b):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            b[i, j] = a[i, j] * 2
+
+x = np.arange(300 * int(sys.argv[1]), dtype=np.float32).reshape(-1, 300)
+assert (tj.unpack(tj.pack(x, "{1,0:T(8,128)}")) == x).all()
+double(x, out := np.empty_like(x))
+assert (out == x * 2).all()
+print("numba" in sys.modules)
 """
 
+CACHE_INFO = "import sys; sys.argv[1:] = 'cache', 'info', '--json'; from tilejit.cli import main; main()"
 
-@pytest.mark.full
-def test_only_processes_after_the_first_measure_large_copies(tmp_path: Path) -> None:
-    """Small and medium copies measure nothing, and neither does a process without a store."""
-    store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
-    for elements, measured in ((1 << 14, False), (5 << 16, False), (1 << 19, False), (1 << 19, True)):
-        done = run_python(COPY, elements, **store)
-        assert done.stdout.strip() == str(measured), done.stderr
-    assert run_python(COPY, 1 << 19, TILEJIT_NO_CACHE="1").stdout.strip() == "False"
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    """Neither for the same calls, nor to measure: the first large copy did. Small copies measure nothing."""
+    calls, store = tmp_path / "calls.py", tmp_path / "store"
+    calls.write_text(CALLS)  # kernels are read from files
+
+    def process(rows: int) -> tuple[object, ...]:
+        run = f"import runpy, sys; sys.argv[1:] = ['{rows}']; runpy.run_path({str(calls)!r})"
+        imported = printed(run, store)
+        state = json.loads(printed(CACHE_INFO, store))
+        assert state["compiled"] == state["kernels"]
+        return imported, state["kernels"], state["stream_bytes"]
+
+    small, large = process(rows=1000), process(rows=4000)
+    assert small == ("True\n", small[1], None)
+    assert large[2] in (BEYOND_BYTES, *FOOTPRINTS)
+    assert process(rows=4000) == process(rows=1000) == ("False\n", *large[1:])
