@@ -17,9 +17,8 @@ from codegen.backend.store import default_store
 from codegen.support.settings import settings as read_settings
 from tests.tools.extent import EXTENT, SOAK_FACTOR, covering, extent, is_full, lower_levels
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
+from tests.tools.sizes import kernels_for_all_sizes as for_all_sizes
 from tilejit.layout.formats import registry
-from tilejit.numpy_api.copyto import known_copy, known_on_one_thread
-from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
 """The seed of every test with random draws, except in a soak."""
@@ -137,13 +136,6 @@ def pytest_report_header() -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_learned() -> None:
-    """Forget learned layouts, so that tests don't affect each other."""
-    for shortcut in (known_copy, known_on_one_thread, known_in_c_order, known_in_f_order, known_cast):
-        shortcut.forget()
-
-
-@pytest.fixture(autouse=True)
 def _no_formats_registered() -> Iterator[None]:
     """Remove the formats that a test or a page of the documentation registers."""
     known = dict(registry._FORMATS)
@@ -156,6 +148,13 @@ def _no_formats_registered() -> Iterator[None]:
 def seed() -> int:
     """The seed of tests with random draws."""
     return soak_seed() if extent() == "soak" else SEED
+
+
+@pytest.fixture(scope="module")
+def kernels_for_all_sizes() -> Iterator[None]:
+    """Kernels make all copies that they can, also of small arrays."""
+    with for_all_sizes():
+        yield
 
 
 @pytest.fixture

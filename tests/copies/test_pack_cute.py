@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.maps.access import map_offset, map_range
-from codegen.schedule import choose_transfer
 from tests.tools.guard import Guarded
 from tests.tools.oracle import (
     cute_offsets,
@@ -127,17 +126,6 @@ def test_relayout_is_pack_of_unpack(first: str, second: str) -> None:
     x = np.random.default_rng(1).random((24, 128)).astype(np.float16)
     t = tj.relayout(tj.pack(x, first), second, padding=3)
     assert t.buffer.tobytes() == tj.pack(x, second, padding=3).buffer.tobytes()
-
-
-def test_runs_of_a_swizzle_stay_contiguous_and_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_transfer, "CHUNKED_BYTES", 0)
-    x = np.zeros((64, 128), np.float16)
-    text = "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))"
-    for explained in (tj.explain(text, x), tj.explain(x, tj.as_layout(text, dims=x.shape, dtype=x.dtype))):
-        (launch,) = explained.program.launches
-        assert len(launch.step.boxes) == 8, "a box for each value of the bits that choose"
-        assert not launch.tables
-        assert "chunks" in explained.schedule
 
 
 def test_elements_are_packed_on_request() -> None:

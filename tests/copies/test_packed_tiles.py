@@ -1,4 +1,4 @@
-"""Single tiles of packed elements, copied as defined, in and past the cache."""
+"""Single tiles of packed elements, copied as defined."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.runtime import offset_calls
-from codegen.runtime.threads import run_parts
 from tests.copies.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit.copies import packed_tiles, tile_plans
-from tilejit.copies.packed_tiles import copy_of_one
-from tilejit.tiled.tile_grid import grid_of
 
 SPECS = (
     "s4[130,260]{1,0:T(64,128)(8,1)E(4)}",
@@ -24,13 +19,6 @@ SPECS = (
     "pred[70,300]{1,0:T(32,128)(32,1)E(1)}",
     "s4[9,20,33]{2,0,1:T(4,8)(4,1)E(4)}",
 )
-
-
-@pytest.fixture(params=[False, True], ids=["cached", "streamed"])
-def past_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    monkeypatch.setattr(packed_tiles, "outgrows_caches", lambda footprint: request.param)
-    tile_plans._plans.clear()
-    return bool(request.param)
 
 
 def some_ids(spec: tj.Shape) -> Any:
@@ -52,7 +40,7 @@ def strides_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("text", SPECS)
-def test_copies_to_and_from_arrays(text: str, past_cache: bool) -> None:
+def test_copies_to_and_from_arrays(text: str) -> None:
     """Between guard pages, on one thread and on three."""
     spec = tj.Shape.parse(text)
     t, ids = filled(spec), some_ids(spec)
@@ -79,7 +67,7 @@ def test_copies_to_and_from_arrays(text: str, past_cache: bool) -> None:
 
 @pytest.mark.parametrize("text", SPECS)
 @pytest.mark.parametrize("layout", ["", "(3,5)", "packed"])
-def test_copies_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> None:
+def test_copies_to_and_from_tiled_arrays(text: str, layout: str) -> None:
     """With unpacked elements and with packed ones. The padding of `out` stays."""
     spec = tj.Shape.parse(text)
     t, ids = filled(spec), some_ids(spec)
@@ -96,43 +84,17 @@ def test_copies_to_and_from_tiled_arrays(text: str, layout: str, past_cache: boo
     assert (tj.gather_tiles(again, ids) == want).all()
 
 
-def test_which_tiles_are_copied_by_separate_calls() -> None:
-    """Those whose places in the other array repeat."""
-    spec = tj.Shape.parse(SPECS[0])
-    grid = grid_of(spec)
-    for text, is_alike in (
-        ("s4[2,64,128]{2,1,0:T(8,8)E(4)}", True),
-        ("s4[2,64,128]{0,2,1:T(8,8)E(4)}", False),
-    ):
-        held = filled(tj.Shape.parse(text))
-        for into in (False, True):
-            assert (copy_of_one(spec, grid, held, into=into) is not None) is is_alike
-            assert copy_of_one(spec, grid, np.zeros((2, *grid.tile), spec.dtype), into=into)
-
-
-@pytest.mark.parametrize(
-    ("layout", "parts"), [("(2,8,8):(2,24,3)", 1), ("(2,8,8):(64,8,1)", 2), ("(2,8,8):(1,2,16)", 2)]
-)
-def test_tiles_that_share_a_byte_have_one_thread(
-    layout: str, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each writes its half of the byte, and writes the other half back unchanged.
-
-    Threads gather tiles that begin inside a byte into full bytes. One thread copies them from there.
-    """
-    had: list[int] = []
-    monkeypatch.setattr(
-        offset_calls, "run_parts", lambda work, count: had.append(count) or run_parts(work, count)
-    )
-    spec = tj.Shape.parse("s4[16,8]{1,0:T(8,8)E(4)}")
-    t = filled(spec)
+@pytest.mark.parametrize("layout", ["(2,8,8):(2,24,3)", "(2,8,8):(64,8,1)", "(2,8,8):(1,2,16)"])
+def test_threads_whose_tiles_share_bytes(layout: str) -> None:
+    """Each tile has half of a byte, and writes the other half back unchanged."""
+    t = filled(tj.Shape.parse("s4[16,8]{1,0:T(8,8)E(4)}"))
     want = tj.gather_tiles(t, [1, 0])
-    had.clear()
     held = tj.as_layout(layout, dims=(2, 8, 8), dtype="s4", element_size_in_bits=4)
     out = tj.TiledArray.from_buffer(np.zeros(held.size_in_bytes, np.uint8), held)
-    tj.gather_tiles(t, [1, 0], out, threads=2)
-    assert (out.unpack() == want).all()
-    assert had == [parts]
+    for _ in range(20):
+        out.buffer[...] = 0
+        tj.gather_tiles(t, [1, 0], out, threads=2)
+        assert (out.unpack() == want).all()
 
 
 def test_values_that_are_all_equal() -> None:

@@ -20,16 +20,11 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import tilejit as tj
-from codegen.runtime import kernel
-from codegen.schedule import choose_conversion
-from codegen.schedule.thresholds import Thresholds
 from tests.tools.oracle import environment, run_python
 from tests.tools.strategies import Pick, extents
 from tilejit.arrays import memory
 from tilejit.arrays.memory import address, empty
 from tilejit.arrays.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
-from tilejit.programs import compiled as programs
-from tilejit.programs.copy_programs import copy_program
 
 Array = np.ndarray[Any, Any]
 
@@ -221,49 +216,6 @@ def test_plans_that_numpy_runs(kind: str) -> None:
         assert "numpy.copyto" in plan.report()
 
 
-@pytest.mark.parametrize("beside", [0, 16])
-@pytest.mark.parametrize("target", ["f4", ml_dtypes.bfloat16], ids=str)
-def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planning compiles the kernels for the destination's alignment.
-
-    A destination with another alignment runs others.
-    """
-    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
-    monkeypatch.setattr(kernel, "_natives", {})
-    asked: list[str] = []
-    found = kernel._called
-    monkeypatch.setattr(kernel, "_called", lambda name: asked.append(name) or found(name))
-    copy_program.cache_clear()
-    src = np.ones((128, 2560), np.float32).T
-    room = empty((src.size * 4 + 64,), np.uint8)
-    dst = np.ndarray(src.shape, target, room, beside)
-    plan = tj.plan_copy(dst, src, threads=1)
-    assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
-    planned = set(asked)
-    plan(dst, src)
-    assert set(asked) <= planned
-    assert (dst == 1).all()
-    plan(np.ndarray(src.shape, target, room, 16 - beside), src)
-    assert not set(asked) <= planned
-    copy_program.cache_clear()
-
-
-@pytest.mark.parametrize("skipped", [0, 1, 15])
-def test_streaming_depends_on_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short rows run backwards, so the lowest byte is before the array's address. It must begin a line."""
-    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    copy_program.cache_clear()
-    src = np.arange(512 * 640, dtype=np.float32).reshape(128, 2560).T
-    room = empty((src.size + 16,), np.float32)
-    dst = room[skipped : skipped + src.size].reshape(src.shape)[:, ::-1]
-    plan = tj.plan_copy(dst, src, threads=1)
-    assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
-    plan(dst, src)
-    assert np.array_equal(dst, src)
-    copy_program.cache_clear()
-
-
 def test_report_and_kernels() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
@@ -311,11 +263,10 @@ import pickle, sys
 import ml_dtypes
 import numpy as np
 with open(sys.argv[1], "rb") as file:
-    for plan, src in pickle.load(file):
-        dst = np.zeros(src.shape, plan._dst_dtype)
+    for plan, src, target in pickle.load(file):
+        dst = np.zeros(src.shape, target)
         plan(dst, src)
-        assert dst.tolist() == src.astype(dst.dtype).tolist(), plan
-        print(plan._threads, plan._in_dask, plan._tuning.specialize)
+        assert dst.tolist() == src.astype(target).tolist(), plan
 """
 
 
@@ -333,12 +284,11 @@ def test_plans_work_in_another_process(tmp_path: Path) -> None:
         dst = dst.astype(target)
         plan = tj.plan_copy(dst, src, **keywords)
         plan(dst, src)
-        plans.append((plan, src))
+        plans.append((plan, src, dst.dtype))
     path = tmp_path / "plans"
     path.write_bytes(pickle.dumps(plans))
     done = run_python(COPY_LOADED, str(path), TILEJIT_THREADS="3")
-    few = "1 True structure"
-    assert done.stdout.splitlines() == ["1 False structure", "2 False sizes", few, few, few], done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_copies_of_a_plan_are_the_plan() -> None:
@@ -352,16 +302,6 @@ def test_a_plan_cannot_run_without_checks() -> None:
     assert [name for name in dir(plan) if not name.startswith("_")] == ["kernels", "reason", "report"]
     with pytest.raises(tj.LayoutError, match="dst has shape"):
         plan(np.zeros(3), np.zeros(3))
-
-
-def test_kernels_are_chosen_for_the_number_of_threads() -> None:
-    """More than two threads get narrower tiles, so that each of eight has some."""
-    src = np.zeros((300, 310), np.float32).T
-    trips = [
-        sum(x.trips for x in tj.plan_copy(src.copy(), src, threads=n)._program.launches)  # type: ignore[union-attr]
-        for n in (2, 8)
-    ]
-    assert trips[1] > 2 * 8 >= trips[0]
 
 
 def test_plans_need_no_numba() -> None:
@@ -383,7 +323,7 @@ def test_plans_need_no_numba() -> None:
 def test_addresses() -> None:
     base = np.zeros((5, 6, 7), ">i2")
     for a in (base, base[::-1, 2:], base[3:3], np.zeros(()), base.view(np.recarray), base[..., 3].T):
-        assert address(a) == a.__array_interface__["data"][0] == memory._address_by_interface(a)
+        assert address(a) == a.__array_interface__["data"][0]
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Repeated gathers and scatters give the results and errors of first calls, from Python and native code."""
+"""Repeated gathers and scatters give the results and errors of first calls."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.runtime import offset_builder, offset_kernels
-from codegen.runtime.direct_calls import supported
 from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, same, tile_and_grid, values_of, written
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tilejit.copies import tile_plans
-from tilejit.copies.tile_plans import TilePlan
-from tilejit.programs.direct_policy import PLANS_UNTIL
 
-REPEATS = PLANS_UNTIL + 2
+REPEATS = 11
+"""Calls of a kind. Native code answers the later ones."""
 
 SPECS = (
     "f32[37,131]{1,0:T(8,16)}",
@@ -35,26 +31,13 @@ SPECS = (
 )
 
 
-@pytest.fixture(params=[True, False], ids=["native", "python"], autouse=True)
-def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether native code may answer calls."""
-    tile_plans._plans.clear()
-    if not request.param:
-        monkeypatch.setattr(TilePlan, "_answer_directly", lambda self, entry: None)
-    return bool(request.param) and supported()
-
-
-def plans() -> list[TilePlan]:
-    return [plan for _, plan in tile_plans._plans._held.values() if plan is not None]
-
-
 def some_ids(spec: tj.Shape, count: int, seed: int) -> Any:
     """Different tiles, in random order."""
     return np.random.default_rng(seed).permutation(prod(tile_and_grid(spec)[0]))[:count]
 
 
 @pytest.mark.parametrize("text", SPECS)
-def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
+def test_repeated_calls_are_the_definition(text: str) -> None:
     spec = tj.Shape.parse(text)
     grid, tile = tile_and_grid(spec)
     t, again = filled(spec), filled(spec, 4)
@@ -80,9 +63,6 @@ def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
                 again.buffer.view(np.uint8)[...] = 0
                 tj.scatter_tiles(again, given_ids, values)
                 assert again.buffer.tobytes() == written(spec, zeros, ids, want).tobytes()
-    used = [plan._last_answer() is not None for plan in plans()]
-    assert used
-    assert any(used) is native
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -223,18 +203,8 @@ def test_nothing_outside_the_arrays_is_touched(text: str) -> None:
 
 @pytest.mark.parametrize("threads", [None, 1, 3, np.int64(2)], ids=["auto", "1", "3", "int64"])
 @pytest.mark.parametrize("text", SPECS)
-def test_many_tiles_and_several_threads(
-    text: str, threads: Any, native: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One plan is made once and copies any number of tiles, some at a time. Refused ids write nothing."""
-    monkeypatch.setattr(offset_builder, "TABLE_CHUNK", 4)
-    monkeypatch.setattr(offset_kernels, "MOST_CLEARED_BYTES", 64)
-    made: list[Any] = []
-    monkeypatch.setattr(
-        tile_plans,
-        "build_offset_calls",
-        lambda *x, **named: made.append(named) or offset_builder.build_offset_calls(*x, **named),
-    )
+def test_many_tiles_and_several_threads(text: str, threads: Any) -> None:
+    """Refused ids write nothing."""
     spec = tj.Shape.parse(text)
     t, again, zeros = filled(spec), filled(spec), np.zeros(filled(spec).nbytes, np.uint8)
     slots, (grid, tile) = chunk_table_of(spec), tile_and_grid(spec)
@@ -262,13 +232,11 @@ def test_many_tiles_and_several_threads(
             with pytest.raises(tj.LayoutError, match="twice"):
                 tj.scatter_tiles(again, wrong, out, threads=threads)
         assert again.buffer.tobytes() == before
-    assert len(made) == len(plans()) == 3
 
 
 @pytest.mark.parametrize("text", SPECS)
-def test_copies_with_scratch_of_their_own(text: str, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large copies release the GIL, so threads that call one plan at once must share nothing."""
-    monkeypatch.setattr(tile_plans, "LEND_BUFFER_BYTES", 0)
+def test_threads_that_gather_and_scatter_at_once(text: str) -> None:
+    """The same kinds of calls, with arrays of their own, also refused ones."""
     spec = tj.Shape.parse(text)
     t, grid = filled(spec), tile_and_grid(spec)[0]
     tiles, total = tj.gather_tiles(t, np.arange(prod(grid))), prod(grid)
@@ -295,18 +263,6 @@ def test_copies_with_scratch_of_their_own(text: str, native: bool, monkeypatch: 
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
-    used = [plan._last_answer() for plan in plans()]
-    assert any(used) is native
-    assert all(entry.releases and entry.scratch_bytes for entry in used if entry)
-
-
-@pytest.mark.full
-def test_plans_are_bounded() -> None:
-    t = tj.TiledArray.from_buffer(np.zeros(1 << 10, np.uint8), "u8[1024]{0:T(2)}")
-    for count in range(1, 1 + 2 * tile_plans._plans._most // 5):
-        for threads in (None, 1, 2):
-            tj.gather_tiles(t, np.zeros(count, np.int64), threads=threads)
-    assert 0 < len(tile_plans._plans) <= tile_plans._plans._most
 
 
 @pytest.mark.parametrize("text", ["f32[1024,128]{1,0:T(8,128)}", "s4[2048,128]{1,0:T(64,128)(8,1)E(4)}"])
