@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,10 @@ import tests.numpy_api.drawn as drawn
 import tilejit as tj
 from tests.numpy_api.drawn import assert_same, outcome
 from tests.tools.extent import examples
-from tilejit.copies.sizes import SIZES
+
+pytestmark = pytest.mark.usefixtures("kernels_for_all_sizes")
 
 EXAMPLES = settings(max_examples=examples(8, full=150), deadline=None)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _kernels_for_small_arrays() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SIZES, "small_elements", 0)
-        patch.setattr(SIZES, "small_run_bytes", 0)
-        patch.setattr(SIZES, "part_bytes", 0)
-        patch.setattr(SIZES, "interleaved_bytes", 0)
-        yield
 
 
 @EXAMPLES

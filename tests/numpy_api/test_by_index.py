@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -16,21 +15,12 @@ import tilejit as tj
 from tests.numpy_api.drawn import assert_same, outcome
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tilejit.copies.sizes import SIZES
-from tilejit.numpy_api import along_axis
+
+pytestmark = pytest.mark.usefixtures("kernels_for_all_sizes")
 
 EXAMPLES = settings(max_examples=examples(16, full=300), deadline=None)
 MODES = ("raise", "wrap", "clip")
 INTEGERS = ("i8", "i4", "i2", "u1", "u4", "u8", ">i8", ">u2")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _small_arrays_in_small_blocks() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SIZES, "small_elements", 0)
-        patch.setattr(SIZES, "few_indices", 0)
-        patch.setattr(along_axis, "BLOCK_ELEMENTS", 7)
-        yield
 
 
 def copied(x: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -13,15 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.runtime.direct_calls import supported
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.strategies import Pick, chance, extents, one_of, strides
 from tilejit.arrays.strided import overlaps_itself
-from tilejit.copies.plan import CopyPlan, cached_plan, plan_copy
-from tilejit.copies.sizes import SIZES
-from tilejit.numpy_api.copyto import known_copy
-from tilejit.programs.tuning import DEFAULT, Tuning, read_tuning
+
+pytestmark = pytest.mark.usefixtures("kernels_for_all_sizes")
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +55,6 @@ def content(rng: np.random.Generator, size: int, pair: tuple[Any, Any]) -> Array
     """Random bytes, without signaling NaNs if NumPy warns about those and kernels cannot detect them."""
     made = rng.integers(0, 256, size, np.uint8)
     return made & 0xFB if pair == TO_BF16 else made
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _kernels_for_small_arrays() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SIZES, "small_elements", 0)
-        patch.setattr(SIZES, "small_run_bytes", 0)
-        yield
 
 
 def outcome(copy: Callable[..., None], *arguments: Any, **keywords: Any) -> tuple[Any, list[str]]:
@@ -359,12 +348,6 @@ def test_nothing_outside_is_touched(dtype: str, at_end: bool) -> None:
         assert places[0].tobytes() == before.tobytes()
 
 
-def test_tuning_keywords_are_used() -> None:
-    assert read_tuning("auto", "structure", False) is DEFAULT
-    assert read_tuning(16, "sizes", True) == Tuning((16,), "sizes", True)
-    assert read_tuning([16, np.int8(4)], "structure", np.False_) == Tuning((16, 4))
-
-
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
@@ -383,7 +366,7 @@ def test_tuning_keywords_are_used() -> None:
         ({"threads": "2"}, TypeError, "str"),
     ],
 )
-@pytest.mark.parametrize("call", [tj.copyto, plan_copy], ids=["copyto", "plan_copy"])
+@pytest.mark.parametrize("call", [tj.copyto, tj.plan_copy], ids=["copyto", "plan_copy"])
 def test_keywords_refused(call: Any, keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     dst = np.zeros((30, 40))
     with pytest.raises(error, match=text):
@@ -402,37 +385,19 @@ def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:
         assert (out == view).all()
 
 
-OFTEN = 5
-"""The number of calls after which a copy is a direct call here."""
+OFTEN = 1100
+"""Calls of a kind after which native code answers it."""
 
 
-@pytest.fixture
-def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", OFTEN)
-    known_copy.forget()
-    monkeypatch.setattr(known_copy, "_entry_for", lambda *args: None)  # it would answer before the plan
-
-
-def often(dst: Array, src: Array) -> CopyPlan:
-    """The plan of a copy that is repeated until it is a direct call, each time with other elements."""
-    for k in range(OFTEN + 3):
+def test_frequent_copies() -> None:
+    dst, src = np.zeros((70, 90), np.float32), np.arange(6300, dtype=np.float32).reshape(90, 70).T
+    for k in range(OFTEN):
         dst[...], src[...] = 0, src[::-1] if k % 2 else src + 1
         tj.copyto(dst, src)
         assert (dst == src).all(), k
-    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
-    assert plan is not None
-    return plan
-
-
-@pytest.mark.usefixtures("_soon_direct")
-def test_frequent_copies_are_direct_calls() -> None:
-    dst, src = np.zeros((70, 90), np.float32), np.arange(6300, dtype=np.float32).reshape(90, 70).T
-    plan = often(dst, src)
-    assert plan._is_direct == supported()
-    assert (plan._last_answer() is not None) == supported()
     room = np.arange(8100, dtype=np.float32).reshape(90, 90)
     wanted = room[:70].T.copy()
-    for _ in range(OFTEN + 3):
+    for _ in range(OFTEN):
         room[...] = np.arange(8100, dtype=np.float32).reshape(90, 90)
         tj.copyto(room[:, :70], room[:70].T)
         assert (room[:, :70] == wanted).all()
@@ -443,9 +408,8 @@ def test_frequent_copies_are_direct_calls() -> None:
         tj.copyto(np.zeros((70, 90)), src, casting="no")
 
 
-@pytest.mark.usefixtures("_soon_direct")
 def test_frequent_copies_warn_each_time() -> None:
     dst, src = np.zeros((70, 90), np.float32), np.full((70, 90), 1e300)
-    for _ in range(OFTEN + 3):
+    for _ in range(OFTEN):
         with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
             tj.copyto(dst, src)

