@@ -7,11 +7,8 @@ from sys import executable
 
 import pytest
 
-from codegen.runtime.direct_calls import supported
 from tests.tools.calls_within import CASES
 from tests.tools.oracle import environment
-
-pytestmark = pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Calls that native code answers: the same as in Python for all kinds of arguments, and nothing is kept."""
+"""Repeated calls, which native code answers: the same as first calls, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.runtime.direct_calls import MOST_ENTRIES, supported
-from codegen.simd import direct_fields as words
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded
 from tests.tools.oracle import run_python
@@ -28,24 +26,12 @@ from tilejit.arrays.memory import address, empty
 
 Array = np.ndarray[Any, Any]
 
-pytestmark = [
-    pytest.mark.skipif(not supported(), reason="direct calls are not supported here"),
-]
 
-
-def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
-    """The result of a call, and whether native code answered it."""
-    direct._answered_in_python()
-    found = direct(*args, **keywords)
-    return found, direct._last_answer() is not None
-
-
-def learned(direct: Any, *args: Any, **keywords: Any) -> Any:
-    """The object, once native code answers such calls."""
+def repeated(direct: Any, *args: Any, **keywords: Any) -> Any:
+    """The object, after so many calls that native code answers such calls."""
     for _ in range(40):
-        if answer(direct, *args, **keywords)[1]:
-            return direct
-    raise AssertionError("native code never answers")
+        direct(*args, **keywords)
+    return direct
 
 
 def outcome(call: Callable[..., Any], *args: Any, **keywords: Any) -> tuple[Any, ...]:
@@ -68,10 +54,10 @@ def test_plans(dtype: str, size: int) -> None:
     """Small copies hold the GIL, larger ones release it."""
     dst, src = pair(size, size + 1, dtype)
     plan = tj.plan_copy(dst, src)
-    found, directly = answer(plan, dst, src)
-    assert found is None
-    assert directly or not plan._calls
-    assert (dst == src).all()
+    for _ in range(3):
+        dst[...] = 0
+        assert plan(dst, src) is None
+        assert (dst == src).all()
 
 
 @pytest.mark.parametrize("side", [16, 32, 200])
@@ -80,9 +66,7 @@ def test_plans_with_a_scratch_buffer(side: int) -> None:
     src = np.random.default_rng(side).integers(0, 255, (16, side * side // 4), np.uint8)
     dst = np.zeros(src.shape[::-1], np.uint8)
     plan = tj.plan_copy(dst, src.T)
-    found, directly = answer(plan, dst, src.T)
-    assert found is None
-    assert directly == supported()
+    assert plan(dst, src.T) is None
     assert (dst == src.T).all()
     with ThreadPoolExecutor(4) as pool:
         made = [np.zeros_like(dst) for _ in range(64)]
@@ -147,13 +131,15 @@ def whole(dst: Array) -> Array:
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_plans_accept_and_refuse_the_same_arguments_as_in_python(name: str) -> None:
+def test_repeated_calls_accept_and_refuse_the_same_arguments(name: str) -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
-    ours, theirs = ARGUMENTS[name](dst.copy(), src), ARGUMENTS[name](dst.copy(), src)
-    assert outcome(plan, *ours) == outcome(plan._in_python, *theirs)
-    if ours and isinstance(ours[0], np.ndarray):
-        assert (ours[0] == theirs[0]).all()
+    first, later = ARGUMENTS[name](dst.copy(), src), ARGUMENTS[name](dst.copy(), src)
+    found = outcome(plan, *first)
+    repeated(plan, dst.copy(), src)
+    assert outcome(plan, *later) == found
+    if first and isinstance(first[0], np.ndarray):
+        assert (first[0] == later[0]).all()
 
 
 def test_plans_accept_keyword_arguments() -> None:
@@ -164,7 +150,7 @@ def test_plans_accept_keyword_arguments() -> None:
     assert outcome(plan, dst, source=src)[0] is TypeError
     assert "copyto" in (plan.__call__.__doc__ or "")
     assert list(inspect.signature(plan).parameters) == ["dst", "src"]
-    add = learned(tj.elementwise(lambda a, b: a + b), *numbers())
+    add = repeated(tj.elementwise(lambda a, b: a + b), *numbers())
     assert "out" in inspect.signature(type(add).__call__).parameters
 
 
@@ -182,7 +168,6 @@ def test_a_subclass_may_override_calls() -> None:
     for _ in range(40):
         assert (counted(a, b) == a + b).all()
     assert counted.calls == 40
-    assert answer(counted, a, b)[1]
 
 
 def test_memory_mapped_arrays(tmp_path: Path) -> None:
@@ -202,7 +187,7 @@ def test_plans_stay_in_their_memory(at_end: bool) -> None:
     to, at = (x.place(dst.nbytes, at_end=at_end).view(np.float32) for x in sides)
     to, at = to.reshape(13, 17), at.reshape(17, 13).T
     at[...] = src
-    assert answer(plan, to, at)[1]
+    repeated(plan, to, at)
     assert (to == src).all()
     assert sides[0].untouched()
 
@@ -224,31 +209,16 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
 @settings(max_examples=examples(5, full=50))
-def test_expressions_give_the_same_as_in_python(picks: list[Any]) -> None:
+def test_repeated_expressions_give_the_same_as_new_ones(picks: list[Any]) -> None:
     """Views of one block of memory that overlap arbitrarily, read and written in place or not."""
     for pick in picks * 3:
         ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
         found = []
-        for memory, call in ((ours, EXPRESSION), (theirs, EXPRESSION._in_python)):
+        for memory, call in ((ours, EXPRESSION), (theirs, tj.elementwise(EXPRESSION.python))):
             a, b, out = (VIEWS[name](memory, at) for name, at in pick)
             found.append(outcome(call, a, b, out=out))
         assert found[0] == found[1]
         assert (ours == theirs).all()
-
-
-@given(PAIRS, PAIRS)
-def test_plans_give_the_same_as_in_python(one: Any, two: Any) -> None:
-    layouts = [VIEWS[name](np.arange(80, dtype=np.float32), at) for name, at in (("line", 0), two)]
-    if layouts[1].size != 24:
-        return
-    layouts = [x.reshape(24) if x.ndim > 1 else x for x in layouts]
-    plan = tj.plan_copy(*layouts)
-    ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
-    found = []
-    for memory, call in ((ours, plan), (theirs, plan._in_python)):
-        found.append(outcome(call, *(VIEWS[name](memory, at) for name, at in (one, two))))
-    assert found[0] == found[1]
-    assert (ours == theirs).all()
 
 
 def numbers(count: int = 100, dtype: Any = np.float32) -> tuple[Array, Array]:
@@ -256,12 +226,11 @@ def numbers(count: int = 100, dtype: Any = np.float32) -> tuple[Array, Array]:
     return x, x + 1
 
 
-def test_a_new_result_is_the_same_as_in_python() -> None:
+def test_later_results_are_like_the_first() -> None:
     a, b = numbers()
-    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
-    ours, directly = answer(add, a, b)
-    theirs = add._in_python(a, b)
-    assert directly
+    add = tj.elementwise(lambda a, b: a + b)
+    theirs = add(a, b)
+    ours = repeated(add, a, b)(a, b)
     assert ours.tobytes() == theirs.tobytes()
     assert ours.flags.num == theirs.flags.num
     assert (ours.dtype, ours.shape, ours.strides) == (theirs.dtype, theirs.shape, theirs.strides)
@@ -275,7 +244,7 @@ def test_a_new_result_is_the_same_as_in_python() -> None:
 @pytest.mark.parametrize("shape", [(1,), (5, 1, 7), (2, 3, 4, 5)])
 def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
     a = np.random.default_rng(0).random(shape)
-    twice = learned(tj.elementwise(lambda a: a * 2), a)
+    twice = repeated(tj.elementwise(lambda a: a * 2), a)
     found = twice(a)
     assert (found == a * 2).all()
     assert found.flags.num == empty(shape, a.dtype).flags.num
@@ -286,9 +255,8 @@ def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
 def test_numbers_are_returned(reduce: Any, dtype: str) -> None:
     x = (np.arange(100) % 7).astype(dtype)
     whole = tj.elementwise(lambda x: reduce(x))
-    if reduce is not np.mean:
-        learned(whole, x)
-    ours, theirs = whole(x), whole._in_python(x)
+    theirs = whole(x)
+    ours = repeated(whole, x)(x)
     assert type(ours) is type(theirs)
     assert ours == theirs
 
@@ -300,13 +268,14 @@ def test_kernels() -> None:
             y[i] = x[i] * by + times
 
     x, y = numbers(50, np.float64)
-    learned(scale, x, y, 2.5, 3)
+    repeated(scale, x, y, 2.5, 3)
     for by, times in ((2.5, 3), (0.5, 3), (0.5, 4), (np.float64(0.25), 3), (True, False), (2, 1.5)):
         scale(x, y, by, times)
         assert (y == x * by + times).all()
     y.flags.writeable = False
-    assert outcome(scale, x, y, 2.5, 3) == outcome(scale._in_python, x, y, 2.5, 3)
-    assert outcome(scale, x) == outcome(scale._in_python, x)
+    again = tj.kernel(scale.python)
+    assert outcome(scale, x, y, 2.5, 3) == outcome(again, x, y, 2.5, 3)
+    assert outcome(scale, x) == outcome(again, x)
 
 
 def test_reports_describe_the_last_call() -> None:
@@ -314,26 +283,20 @@ def test_reports_describe_the_last_call() -> None:
     pairs = [numbers(100, dtype) for dtype in (np.float32, np.float64, np.int16)]
     sources = []
     for a, b in pairs:
-        learned(add, a, b)
+        repeated(add, a, b)
         sources.append(add.source)
     assert len(set(sources)) == 3
     for (a, b), source in zip(pairs, sources, strict=True):
-        assert answer(add, a, b)[1]
+        add(a, b)
         assert add.source == source
-    a, b = pairs[0]
-    add._in_python(a, b)
-    assert add.source == sources[0]
 
 
 def test_many_layouts_take_turns() -> None:
-    """There are more than an object has entries for. Native code answers the last ones."""
     add = tj.elementwise(lambda a, b: a + b)
     for _ in range(3):
-        for count in range(1, 3 * MOST_ENTRIES):
+        for count in range(1, 25):
             a, b = numbers(count)
             assert (add(a, b) == a + b).all()
-    assert add._native[0][words.COUNT] == MOST_ENTRIES
-    assert len(add._native[2]) <= MOST_ENTRIES + 2  # one entry was just replaced, one answered the last call
 
 
 CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
@@ -352,26 +315,24 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 def test_reference_counts_stay(name: str) -> None:
     """After calls that native code answers, and after others."""
     direct, args, keywords = CALLS[name]()
-    learned(direct, *args, **keywords)
+    repeated(direct, *args, **keywords)
     objects = [direct, *args, *keywords.values(), None, np.dtype(np.float32), np.dtype(np.uint8), np.ndarray]
-    held = direct._native
     for arguments in (args, (*args[:-1], None)):
         outcome(direct, *arguments, **keywords)
         gc.collect()
-        before = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
+        before = [sys.getrefcount(x) for x in objects]
         for _ in range(1000):
             outcome(direct, *arguments, **keywords)
         gc.collect()
-        after = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
-        assert max(abs(a - b) for a, b in zip(before[0], after[0], strict=True)) < 50
-        assert before[1] == after[1] or direct._native is not held
+        after = [sys.getrefcount(x) for x in objects]
+        assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 50
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_stays_flat(name: str) -> None:
     direct, args, keywords = CALLS[name]()
-    learned(direct, *args, **keywords)
+    repeated(direct, *args, **keywords)
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(examples(5_000, full=100_000)):
@@ -387,7 +348,7 @@ def test_unused_arrays_and_objects_are_freed() -> None:
     del dst, src
     assert [ref() for ref in gone] == [None, None]
     a, b = numbers()
-    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
+    add = repeated(tj.elementwise(lambda a, b: a + b), a, b)
     gone = [weakref.ref(a), weakref.ref(b), weakref.ref(add)]
     del a, b, add
     gc.collect()
@@ -420,13 +381,13 @@ def test_copies_and_pickles() -> None:
     plan = tj.plan_copy(dst, src)
     assert copy.copy(plan) is plan
     again = pickle.loads(pickle.dumps(plan))
-    assert answer(again, dst, src)[1]
+    again(dst, src)
+    assert (dst == src).all()
     a, b = numbers()
-    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
+    add = repeated(tj.elementwise(lambda a, b: a + b), a, b)
     twin = copy.copy(add)
-    assert not twin._native[2]
     assert (twin(a, b) == a + b).all()
-    assert answer(add, a, b)[1]
+    assert (add(a, b) == a + b).all()
 
 
 def test_an_uninitialized_plan_does_not_crash() -> None:
@@ -440,10 +401,7 @@ PROGRAM = """
 import atexit, sys
 import numpy as np
 import tilejit as tj
-from codegen.runtime import direct_calls
-from tests.tools.extent import examples
 
-{before}
 src = np.arange(256, dtype=np.float32).reshape(16, 16).T
 dst = np.zeros((16, 16), np.float32)
 plan = tj.plan_copy(dst, src)
@@ -460,27 +418,17 @@ class Late:
 check()
 late = Late()
 atexit.register(check)
-print(type(type(plan).__call__).__name__, "numba" in sys.modules)
+print("numba" in sys.modules)
 """
 
 
-def child(before: str, **variables: str) -> list[str]:
-    done = run_python(PROGRAM.format(before=before), **variables)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return done.stdout.split()
-
-
 @pytest.mark.full
-def test_with_a_store_and_without() -> None:
+@pytest.mark.parametrize(("variables", "printed"), [({}, "False"), ({"TILEJIT_NO_CACHE": "1"}, "True")])
+def test_calls_until_the_process_ends(variables: dict[str, str], printed: str) -> None:
     """A process with a warm store needs no Numba. One without a store builds everything itself."""
     tj.plan_copy(*pair())
-    assert child("") == ["method_descriptor", "False"]
-    assert child("", TILEJIT_NO_CACHE="1") == ["method_descriptor", "True"]
-
-
-def test_other_field_offsets_disable_direct_calls() -> None:
-    assert child("direct_calls.words.DTYPE -= 8")[0] == "function"
+    done = run_python(PROGRAM, **variables)
+    assert (done.returncode, done.stderr, done.stdout.split()) == (0, "", [printed])
 
 
 def test_a_forked_child_answers_calls() -> None:
@@ -488,7 +436,7 @@ def test_a_forked_child_answers_calls() -> None:
         "import os\nif os.fork() == 0:\n    check(); os._exit(0)\n"
         "print(os.waitstatus_to_exitcode(os.wait()[1]))"
     )
-    done = run_python(PROGRAM.format(before="") + code)
+    done = run_python(PROGRAM + code)
     assert done.stdout.split()[-1] == "0", done.stderr
 
 
@@ -498,7 +446,7 @@ def test_each_thread_sees_the_program_of_its_last_call() -> None:
     double, halve = tj.elementwise(lambda a: a * 2), tj.kernel(halved)
     kinds = [np.dtype(code) for code in ("f4", "f8", "i4", "i8", "u4", "u8")]
     arrays = [np.ones((6, 8), dtype) for dtype in kinds]
-    views = [*arrays, *(x.T for x in arrays), *(x[:, ::2] for x in arrays)]  # more than MOST_ENTRIES
+    views = [*arrays, *(x.T for x in arrays), *(x[:, ::2] for x in arrays)]
     failures: list[str] = []
 
     def work(seed: int) -> None:
