@@ -177,17 +177,6 @@ def test_integers_that_the_function_needs_are_constants() -> None:
 
 
 @pytest.mark.full
-def test_the_number_of_kernels_is_bounded(monkeypatch: Any) -> None:
-    monkeypatch.setattr("codegen.support.caching.MOST_BOUND", 4)
-    function = lambda x, n: x**n  # noqa: E731
-    run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
-    for n in (*range(10), 3, 0):
-        assert np.array_equal(run(x, n), function(x, n))
-    assert len(run._recordings) <= 4
-    assert len(run._programs) <= 4
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 def test_clip(dtype: Any) -> None:
     x = np.arange(-60, 61, dtype=dtype)

@@ -12,11 +12,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.runtime import threads as runtime_threads
-from codegen.schedule.call_limits import PARALLEL_BYTES
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded
-from tilejit.expressions import reductions
 
 RNG = np.random.default_rng(11)
 SUMS = {
@@ -102,42 +99,6 @@ def test_sums_keep_small_terms() -> None:
     x = np.full(400_000, 2.0**-40)
     x[0] = 2.0**20
     assert tj.elementwise(np.sum)(x) == 2.0**20 + 399_999 * 2.0**-40
-
-
-@pytest.mark.full
-def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound: list[Any] = []
-    views: list[Any] = []
-    operands = reductions.Plan._operands
-
-    class Counted(reductions.BoundCall):
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
-            bound.append(self)
-
-    monkeypatch.setattr(reductions, "BoundCall", Counted)
-    monkeypatch.setattr(reductions.Plan, "_operands", lambda *x: views.append(x) or operands(*x))
-    total = tj.elementwise(lambda a, b, c: (a * b + c).sum(), parallel=3)
-    for order in ("C", "F"):
-        for k in range(4):
-            x = np.asarray(np.arange(k, k + 3000, dtype=np.float64).reshape(30, 100), order=order)
-            row = np.arange(100.0) * k
-            for a, c in ((x, row), (x[::-1], row[::-1])):
-                assert total(a, 2.0, c) == 2 * a.sum() + 30 * c.sum()
-    assert len(bound) == 3 * len(views) == 3 * 4
-
-
-@pytest.mark.parametrize(("function", "threads"), [(np.exp, 4), (np.negative, 1)], ids=["exp", "negative"])
-def test_sums_of_costly_functions_use_threads_at_smaller_sizes(
-    function: Any, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runtime_threads, "default_threads", lambda: 4)
-    had: list[int] = []
-    run = reductions.run_parts
-    monkeypatch.setattr(reductions, "run_parts", lambda work, parts: had.append(parts) or run(work, parts))
-    x = np.zeros(PARALLEL_BYTES // 4, np.float32)
-    assert tj.elementwise(lambda a: function(a).sum(), parallel=None)(x) == function(x).sum()
-    assert sum(had) == (threads if threads > 1 else 0)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

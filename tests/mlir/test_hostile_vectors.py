@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -132,12 +131,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_refused_with_a_place(name: str) -> None:
-    text = function(HEAD + "  " + HOSTILE[name])
-    with pytest.raises(tj.TilejitError) as caught:
-        mlir.run(text, "f", np.zeros(9, np.float32), np.zeros(9, np.float32), 1)
-    lines = str(caught.value).splitlines()
+def check_place(error: str) -> None:
+    """An error says what is wrong, shows the line with a caret, and says what to write."""
+    lines = error.splitlines()
     assert len(lines) >= 4, lines
     assert re.match(r"  line \d+: ", lines[1]), lines
     assert lines[2].strip() == "^"
@@ -145,12 +141,22 @@ def test_refused_with_a_place(name: str) -> None:
     assert "object" not in lines[0]
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+def test_refused_with_a_place(name: str) -> None:
+    text = function(HEAD + "  " + HOSTILE[name])
+    with pytest.raises(tj.TilejitError) as caught:
+        mlir.run(text, "f", np.zeros(9, np.float32), np.zeros(9, np.float32), 1)
+    check_place(str(caught.value))
+
+
 TEXTS = (ADD_BY_256, ADD_BY_32X256, VECRED_BY_128, *OPT[16].values(), *OPT[22].values())
 
 
 @pytest.mark.parametrize("turn", range(40))
 def test_mistakes_in_texts(turn: int, seed: int) -> None:
-    """Words are omitted, doubled and exchanged. The result is a TilejitError or a module."""
+    """Words are omitted, doubled and exchanged: errors have a place, and functions that are read print and parse
+    again.
+    """
     rng = random.Random(seed * 1000 + turn)
     words = re.split(r"(\s+|[,:<>{}()\[\]])", rng.choice(TEXTS))
     for _ in range(rng.randint(1, 3)):
@@ -162,5 +168,14 @@ def test_mistakes_in_texts(turn: int, seed: int) -> None:
                 words[at] *= 2
             case _:
                 words[at] = words[other]
-    with suppress(tj.TilejitError):
-        mlir.parse("".join(words))
+    text = "".join(words)
+    try:
+        module = mlir.parse(text)
+        printed = mlir.parse(mlir.super_vectorize(text, virtual_vector_size=8))
+    except tj.TilejitError as error:
+        check_place(str(error))
+        return
+    for cause in module.refused.values():
+        check_place(cause)
+    assert [p.name for p in printed.programs] == [p.name for p in module.programs]
+    assert [p.function.arguments for p in printed.programs] == [p.function.arguments for p in module.programs]

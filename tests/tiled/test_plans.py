@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.runtime import threads
 from codegen.runtime.direct_calls import supported
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
@@ -23,8 +22,6 @@ from tests.tools.oracle import run_python
 from tilejit.arrays.values import elements
 from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
-from tilejit.tiled import box_plans
-from tilejit.tiled.box_plans import read_plan, write_plan
 
 REPEATS = PLANS_UNTIL + 2
 
@@ -243,18 +240,6 @@ def test_uninitialized_objects_and_subclasses() -> None:
         plan(bare)
     assert np.array_equal(plan(Mine(t.buffer, t.layout)), x)
     assert isinstance(tj.pack(x, t.layout, out=Mine(t.buffer.copy(), t.layout)), Mine)
-
-
-@pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
-def test_native_code_answers_the_third_call() -> None:
-    x = values("f32", (64, 256))
-    plan = tj.plan_pack("{1,0:T(8,128)}", x.shape, x.dtype)
-    out = plan(x)
-    for call in ((x,), (x, out), (x, out.buffer)):
-        plan(*call), plan(*call)
-        plan._answered_in_python()
-        plan(*call)
-        assert plan._last_answer() is not None
 
 
 @pytest.mark.full
@@ -564,23 +549,6 @@ def test_byte_arrays_pack_as_converted_elements(name: str) -> None:
         assert np.asarray(t).tobytes() == x.astype(layout.dtype).tobytes()
 
 
-@pytest.mark.full
-def test_arrays_that_numpy_converts_evict_no_plans() -> None:
-    t = tj.pack(values("f32", (20, 80)), "{1,0:T(4,2)}")
-    key, value = np.s_[:, 1:3], values("f32", (20, 2))
-    t[key] = value
-    plan = write_plan(tj.TiledArray, t.layout, key, value)
-    assert plan is not None
-    for dtype in (object, ">f4", np.longdouble):
-        for k in range(box_plans._writes._most // 20):
-            for n in range(20):
-                t[n, k : k + 2] = np.full(2, k, dtype)
-                assert (t[n, k : k + 2] == k).all()
-                t[n, k] = np.full((), k + 1, dtype)
-                assert t[n, k] == k + 1
-    assert write_plan(tj.TiledArray, t.layout, key, value) is plan
-
-
 def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:
     t = tj.pack(np.zeros((9, 10), np.int8), "{1,0:T(4,2)}")
     for _ in range(REPEATS):
@@ -592,17 +560,6 @@ def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:
             with pytest.raises(tj.LayoutError, match="s8"):
                 t[1:4] = wrong
         assert t.buffer.tobytes() == before
-
-
-def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of a box decides how many threads it uses, not the size of the array."""
-    monkeypatch.setattr(threads, "default_threads", lambda: 4)
-    t = tj.TiledArray.from_buffer(np.zeros(1 << 23, np.float32), "f32[4096,2048]{1,0:T(8,128)}")
-    key, value = np.s_[8:16, 16:32], values("f32", (8, 16))
-    t[key] = value
-    assert np.array_equal(t[key], value)
-    plans = read_plan(tj.TiledArray, t.layout, key), write_plan(tj.TiledArray, t.layout, key, value)
-    assert all(plan is not None and plan._calls for plan in plans)
 
 
 def test_boxes_that_overlap_their_value() -> None:
