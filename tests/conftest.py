@@ -18,7 +18,7 @@ from codegen.support.settings import settings as read_settings
 from tests.tools.extent import EXTENT, SOAK_FACTOR, covering, extent, is_full, lower_levels
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
 from tests.tools.sizes import kernels_for_all_sizes as for_all_sizes
-from tilejit.layout.formats import registry
+from tilejit.layout.formats import formats, unregister_format
 
 SEED = 20_250_801
 """The seed of every test with random draws, except in a soak."""
@@ -138,10 +138,10 @@ def pytest_report_header() -> list[str]:
 @pytest.fixture(autouse=True)
 def _no_formats_registered() -> Iterator[None]:
     """Remove the formats that a test or a page of the documentation registers."""
-    known = dict(registry._FORMATS)
+    known = formats()
     yield
-    registry._FORMATS.clear()
-    registry._FORMATS.update(known)
+    for name in set(formats()).difference(known):
+        unregister_format(name)
 
 
 @pytest.fixture

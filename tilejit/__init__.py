@@ -44,7 +44,13 @@ if _TYPE_CHECKING:
     from tilejit.kernels.failures import KernelWarning
     from tilejit.kernels.kernel import Kernel, kernel
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
-    from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
+    from tilejit.layout.formats import (
+        FormatDescription,
+        describe_format,
+        formats,
+        register_format,
+        unregister_format,
+    )
     from tilejit.layout.from_parts import make_shape
     from tilejit.layout.helpers import (
         axis_letters,
@@ -187,6 +193,7 @@ __all__ = [
     "tobytes",
     "transpose",
     "unpack",
+    "unregister_format",
 ]
 
 _HOMES = {
@@ -202,7 +209,7 @@ _HOMES = {
     "kernels.declarations": "min_distance parallel permutation reduction scan",
     "kernels.kernel": "Kernel kernel",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
-    "layout.formats": "FormatDescription describe_format formats register_format",
+    "layout.formats": "FormatDescription describe_format formats register_format unregister_format",
     "layout.from_parts": "make_shape",
     "layout.helpers": (
         "axis_letters bump_indices dimension_stride in_bounds is_dim_major is_dim_minor "

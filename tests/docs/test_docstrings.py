@@ -19,7 +19,6 @@ import pytest
 import codegen
 import tilejit as tj
 from tilejit import cute
-from tilejit.layout.formats import registry
 
 pytest.importorskip("xdsl")  # tilejit.mlir reads text with it
 from tests.tools.extent import few_by_default
@@ -198,7 +197,6 @@ def test_examples_give_what_they_show(name: str, tmp_path: Path, monkeypatch: py
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
     if name not in properties():
         assert len(test.examples) >= FEWEST_EXAMPLES.get(name, 1)
-    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))  # an example registers a format
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.layout.formats import registry
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 pytest.importorskip("zarr", "3.1", reason="the extra dask is not installed")
@@ -72,9 +71,8 @@ def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_format_that_only_the_client_registered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_that_only_the_client_registered(client: Client) -> None:
     """Workers get the layout, not its name."""
-    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     tj.register_format("known-here", lambda dtype, dims: "{1,0:T(16,64)}")
     x = numbered(300, (100, 4096))
     t = pack(x, "known-here")

@@ -152,16 +152,6 @@ def test_tensors_that_cannot_be_read(make: Any, words: str) -> None:
         ours.from_torch(tensor, "{0}", dims=(16,))
 
 
-def test_errors_name_the_device() -> None:
-    """No device is available here, so a stand-in answers the same questions."""
-
-    class Elsewhere:
-        layout, requires_grad, is_quantized = torch.strided, False, False
-        device = torch.device("cuda:1")
-
-    assert ours._unreadable(Elsewhere()) == "is on the device cuda:1\n  move it to the CPU: tensor.cpu()"
-
-
 def test_arguments_of_a_wrong_type_or_size() -> None:
     x = torch.ones(4, 4)
     for call in (

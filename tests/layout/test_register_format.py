@@ -157,3 +157,24 @@ def test_a_format_that_refers_to_itself_is_an_error() -> None:
     tj.register_format("itself", lambda dtype, dims: tj.named_format("itself", dtype, dims))
     with pytest.raises(LayoutError, match="'itself' calls itself"):
         tj.pack(np.ones((2, 3), np.float32), "itself")
+
+
+def test_a_format_is_removed_and_registered_again() -> None:
+    tj.register_format("mine", lambda dtype, dims: "{1,0:T(3,5)}")
+    t = tj.pack(np.ones((2, 3), np.float32), "mine")
+    tj.unregister_format("mine")
+    assert "mine" not in tj.formats()
+    assert (t.unpack() == 1).all()
+    with pytest.raises(LayoutError, match="mine"):
+        tj.as_layout("mine", dims=(2, 3), dtype="f32")
+    tj.register_format("mine", lambda dtype, dims: "{1,0:T(7,5)}")
+    assert tj.as_layout("mine", dims=(2, 3), dtype="f32") == tj.as_layout("f32[2,3]{1,0:T(7,5)}")
+
+
+def test_only_registered_formats_can_be_removed() -> None:
+    with pytest.raises(LayoutError, match="TileJIT itself defines the format 'tpu'\n  name one that you"):
+        tj.unregister_format("tpu")
+    with pytest.raises(LayoutError, match="unknown format 'nope'"):
+        tj.unregister_format("nope")
+    with pytest.raises(TypeError, match="expected the name of a format, got int"):
+        tj.unregister_format(3)  # type: ignore[arg-type]

@@ -2,7 +2,13 @@
 
 from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
-from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
+from tilejit.layout.formats import (
+    FormatDescription,
+    describe_format,
+    formats,
+    register_format,
+    unregister_format,
+)
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import (
     axis_letters,
@@ -52,5 +58,6 @@ __all__ = [
     "register_format",
     "reshape_is_bitcast",
     "tile_steps",
+    "unregister_format",
     "validate_layout",
 ]

@@ -20,6 +20,7 @@ SHOWN = 6
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
 _PARAMETER = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
+_BUILT_IN = frozenset(_FORMATS)
 
 
 def register_format(name: str, function: Callable[..., object], description: str | None = None) -> None:
@@ -76,6 +77,31 @@ def register_format(name: str, function: Callable[..., object], description: str
     own = getattr(function, "__qualname__", type(function).__qualname__)
     source = ".".join(filter(None, (getattr(function, "__module__", None), own)))
     _FORMATS[name] = Format(name, text, build, parameters, source=source)
+
+
+def unregister_format(name: str) -> None:
+    """Remove a format that `register_format` added; its name can then be registered again.
+
+    >>> tilejit.register_format("mine", lambda dtype, dims: "{1,0:T(3,5)}")
+    >>> tilejit.unregister_format("mine")
+    >>> "mine" in tilejit.formats()
+    False
+
+    Layouts that were made from the format stay valid.
+
+    Args:
+        name: the name.
+
+    Raises:
+        LayoutError: no format has this name, or TileJIT itself defines it.
+        TypeError: the name is not a str.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a format, got {type(name).__name__}")
+    find_format(name)
+    if name in _BUILT_IN:
+        raise LayoutError(f"TileJIT itself defines the format {name!r}\n  name one that you registered")
+    del _FORMATS[name]
 
 
 def formats() -> tuple[str, ...]:
