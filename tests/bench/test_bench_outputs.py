@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
-from rich.console import Console
 
-from bench import __main__ as command
 from bench.__main__ import main
 from bench.measure import PeerFigure, Row
 from bench.report import noise_note
-from bench.suites import Choice, Figures
 from bench.timing import Timing
 
 
@@ -47,28 +43,6 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("suite", [None, "packs"])
-def test_an_interruption_prints_the_figures_so_far(
-    suite: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    def run_cases(choice: Choice, method: Any, figures: Figures, progress: Any) -> None:
-        assert choice.brief == (suite is None)
-        figures.found = {k: [each] for k, each in enumerate(ROWS)}
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "run_cases", run_cases)
-    monkeypatch.setattr(command, "NAMES", (*command.NAMES, "packs"))
-    monkeypatch.setenv("TILEJIT_THREADS", "1")
-    with pytest.raises(typer.Exit) as end:
-        main(suite, quick=True, against="none", rounds=1, threads=1, only="", runs=1)
-    assert end.value.exit_code == 130
-    printed = capsys.readouterr()
-    assert "Interrupted. The figures so far:" in printed.err
-    for each in ROWS:
-        assert each.case in printed.out
-    assert "8.0" in printed.out  # GB/s
-
-
 @pytest.mark.parametrize(
     ("noisy", "quiet", "note"),
     [
@@ -83,10 +57,6 @@ def test_a_note_tells_that_other_work_slowed_memcpy_down(noisy: int, quiet: int,
     slowed = replace(each, memcpy=Timing(2e-3, 3e-3))
     failed = replace(slowed, problem="WrongAnswer: the answer differs from NumPy's")
     assert noise_note([each] * quiet + [slowed] * noisy + [failed]) == note
-    figures = Figures({k: [found] for k, found in enumerate([each] * quiet + [slowed] * noisy)})
-    with (console := Console(width=40)).capture() as printed:
-        command._print_problems(console, figures)
-    assert printed.get() == (f"{note}\n" if note else "")
 
 
 def test_bars_have_names_and_a_legend() -> None:

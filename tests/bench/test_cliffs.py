@@ -45,16 +45,6 @@ def test_cases_are_permutations_of_the_documented_sizes() -> None:
         assert 1 << 16 <= math.prod(shape) * itemsize <= 95_000_000
 
 
-def test_short_digits_powers_of_two_and_their_neighbors_are_frequent() -> None:
-    extents = [extent for _, shape, _ in drawn() for extent in shape]
-    long = [extent for extent in extents if extent > 9]
-    powers = {1 << k for k in range(1, 27)}
-    assert sum(extent <= 9 for extent in extents) > len(extents) / 4
-    assert sum(extent in powers for extent in long) > len(long) / 10
-    assert sum({extent - 1, extent + 1} & powers != set() for extent in long) > len(long) / 20
-    assert {itemsize for itemsize, *_ in drawn()} == {1, 2, 4, 8}
-
-
 def test_a_case_copies_what_numpy_copies() -> None:
     job = cliffs.cases(quick=True)[0].make(1)
     job.peers["numpy"]()()
@@ -121,12 +111,6 @@ def test_the_chart_has_two_distributions() -> None:
     words = "".join(ElementTree.fromstring(chart_figures.cliffs(saved())).itertext())
     for text in ("Share of memcpy", "Times as fast as NumPy", "from 4 MiB (50 cases)", "75 %"):
         assert text in words
-
-
-def test_points_are_sorted() -> None:
-    points = chart_figures.sorted_points([3.0, 1.0, 2.0])
-    assert (points[0], points[50], points[100]) == ((0, 1.0), (50, 2.0), (100, 3.0))
-    assert chart_figures.sorted_points([]) == []
 
 
 def test_saved_runs_show_the_distribution() -> None:

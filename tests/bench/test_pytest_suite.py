@@ -17,38 +17,6 @@ from bench.synonyms import SYNONYMS, words_for
 from tests.tools.oracle import environment
 
 ROOT = Path(__file__).parents[2]
-WORDS = (
-    *(
-        "pack",
-        "unpack",
-        "relayout",
-        "transpose",
-        "permut",
-        "cast",
-        "gather",
-        "scatter",
-        "take",
-        "concatenate",
-    ),
-    *("kernel", "stencil", "reduction", "elementwise", "sizes", "cliffs", "sweep", "virtual_vector_size"),
-    *(
-        "convert",
-        "astype",
-        "copyto",
-        "reduce",
-        "cumsum",
-        "jacobi",
-        "axpy",
-        "subbyte",
-        "bfloat16",
-        "float32",
-        "int8",
-        "onednn",
-        "cute",
-        "padding",
-    ),
-)
-"""Words that users may pass to `-k`."""
 
 
 def test_every_case_of_every_suite() -> None:
@@ -62,12 +30,6 @@ def test_every_case_of_every_suite() -> None:
     assert {suite for suite, _ in test_bench.CASES} | {cold_start.SUITE} >= set(NAMES)
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_words_select_cases(word: str) -> None:
-    found = {word for name in test_bench.NAMES for word in (name.lower(), *words_for(name))}
-    assert any(word in each for each in found)
-
-
 def test_synonyms_belong_to_words_in_names() -> None:
     assert words_for("casts: flat: f32 to bf16") == {
         *("convert", "conversion", "astype"),
@@ -76,14 +38,6 @@ def test_synonyms_belong_to_words_in_names() -> None:
     assert words_for("a32 f320 unpacks") == set()
     names = {word for name in test_bench.NAMES for word in re.findall(r"[a-z0-9][a-z0-9-]*", name.lower())}
     assert SYNONYMS.keys() <= names
-
-
-def test_each_kind_of_cold_start_is_a_test() -> None:
-    assert set(test_bench.STARTS) == {
-        f"{cold_start.NUMPY} alone",
-        cold_start.STORED,
-        cold_start.EMPTY,
-    }
 
 
 @pytest.mark.full

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,14 +13,12 @@ from bench import sweep, sweep_tables
 from bench.measure import Method, Row
 from bench.report import run_json
 from bench.saved import runs_of
-from bench.sweep import AUTO, Arrays, Workload, best_of, measure, shown, workloads
+from bench.sweep import AUTO, Arrays, best_of, measure, shown, workloads
 from bench.timing import Timing
 from tests.bench.test_charts import DATE, MACHINE
 
 METHOD = Method(rounds=1, threads=1, peers=(), peer_seconds=0.0)
-SMALL = Workload(
-    "kernel", np.float32, partial(sweep._kernel, sweep.triad, 500, 1, np.float32), (AUTO, 64, "2*hw")
-)
+SMALL = replace(workloads(quick=True)[0], sizes=(AUTO, 64, "2*hw"))
 
 
 @pytest.mark.full
