@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +9,7 @@ from numpy.typing import NDArray
 
 import tilejit as tj
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit.copies.sizes import SIZES
-from tilejit.numpy_api import along_axis
+from tests.tools.sizes import kernels_for_all_sizes
 
 if TYPE_CHECKING:
     from tests.tools.soak.cases import Case
@@ -41,7 +38,7 @@ def by_index(case: Case) -> None:
     copies = _copied(x), _copied(indices), _copied(values)
     theirs = _outcome(name, np, copies, axis, mode)
     before = x.copy()
-    with _at_any_size(case.one_of(5, 64, along_axis.BLOCK_ELEMENTS)):
+    with kernels_for_all_sizes():
         ours = _outcome(name, tj, (x, indices, values), axis, mode, threads=case.one_of(None, 1, 3))
     case.check(ours == theirs, f"{ours} is not {theirs}")
     # NumPy's `put` may write elements before it finds an index outside.
@@ -50,17 +47,6 @@ def by_index(case: Case) -> None:
     case.check(indices.tobytes() == copies[1].tobytes(), "the indices changed")
     case.check(values.tobytes() == copies[2].tobytes(), "the values changed")
     case.check(all(case.bench.arena(k).untouched() for k in range(3)), "bytes beside an array changed")
-
-
-@contextmanager
-def _at_any_size(block: int) -> Iterator[None]:
-    """Let TileJIT handle arrays of every size, in blocks of that many indices."""
-    before = SIZES.small_elements, SIZES.few_indices, along_axis.BLOCK_ELEMENTS
-    SIZES.small_elements, SIZES.few_indices, along_axis.BLOCK_ELEMENTS = 0, 0, block
-    try:
-        yield
-    finally:
-        SIZES.small_elements, SIZES.few_indices, along_axis.BLOCK_ELEMENTS = before
 
 
 def _outcome(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
+import tilejit as tj
 from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
@@ -281,6 +282,7 @@ def _thresholds(case: Case) -> Iterator[None]:
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     for module, name, value in changed:
         setattr(module, name, value)
+    tj.clear_caches()
     try:
         with described(replace(machine(), **facts)):
             yield
