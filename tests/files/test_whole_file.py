@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from codegen import TilejitError
-from tilejit.files import whole_file
 from tilejit.files.whole_file import replacing
 
 
@@ -19,7 +18,7 @@ from tilejit.files.whole_file import replacing
 def temporary_file(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Both kinds of temporary files."""
     if request.param == "named":
-        monkeypatch.setattr(whole_file, "_open_anonymous", lambda directory: None)
+        monkeypatch.setattr(os, "open", _without_unnamed_files)
     elif not hasattr(os, "O_TMPFILE"):
         pytest.skip("this system has no files without a name")
     return request.param
@@ -84,27 +83,6 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_bytes() == b"new"
 
 
-def test_a_system_without_unnamed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old kernels, some file systems, and systems without /proc: the file has a name from the beginning."""
-    real = os.open
-
-    def refuses(path: str, flags: int, mode: int = 0o777, **more: int) -> int:
-        if flags & getattr(os, "O_TMPFILE", 0) == getattr(os, "O_TMPFILE", -1):
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
-        return real(path, flags, mode, **more)
-
-    monkeypatch.setattr(os, "open", refuses)
-    with replacing(tmp_path / "x") as file:
-        file.write(b"new")
-    assert (tmp_path / "x").read_bytes() == b"new"
-    monkeypatch.setattr(os, "open", real)
-    monkeypatch.setattr(whole_file, "_by_handle", lambda handle: "/nowhere")
-    with replacing(tmp_path / "x") as file:
-        file.write(b"newer")
-    assert (tmp_path / "x").read_bytes() == b"newer"
-    assert names(tmp_path) == ["x"]
-
-
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_created_meanwhile_is_kept(
     tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch, temporary_file: str
@@ -127,6 +105,16 @@ def test_a_file_created_meanwhile_is_kept(
         late()
     assert target.read_bytes() == b"other"
     assert names(tmp_path) == ["x"]
+
+
+_open = os.open
+
+
+def _without_unnamed_files(path: str, flags: int, mode: int = 0o777, **more: int) -> int:
+    """As on old kernels and some file systems."""
+    if flags & getattr(os, "O_TMPFILE", 0) == getattr(os, "O_TMPFILE", -1):
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+    return _open(path, flags, mode, **more)
 
 
 def _no_link(*arguments: object, **more: object) -> None:

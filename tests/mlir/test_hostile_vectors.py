@@ -154,9 +154,7 @@ TEXTS = (ADD_BY_256, ADD_BY_32X256, VECRED_BY_128, *OPT[16].values(), *OPT[22].v
 
 @pytest.mark.parametrize("turn", range(40))
 def test_mistakes_in_texts(turn: int, seed: int) -> None:
-    """Words are omitted, doubled and exchanged: errors have a place, and functions that are read print and parse
-    again.
-    """
+    """Words are omitted, doubled and exchanged: errors have a place, and what is read prints and parses."""
     rng = random.Random(seed * 1000 + turn)
     words = re.split(r"(\s+|[,:<>{}()\[\]])", rng.choice(TEXTS))
     for _ in range(rng.randint(1, 3)):
