@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from codegen.backend.store import KernelStore
-from codegen.backend.store_key import store_key
-from codegen.support.cpu import level_named
-from tests.faults.store import Fault, calls, damages, starts, truncations
+from tests.faults.store import calls, damages, starts, truncations
 from tests.tools.extent import is_full
 
 FLIPS = 400
@@ -47,16 +44,3 @@ def test_processes_compute_right_on_a_damaged_store(cold: Path, seed: int) -> No
 def test_a_store_too_small_for_its_kernels(tmp_path: Path) -> None:
     """Each write removes something that another process has just written, or is about to read."""
     assert starts(tmp_path / "small", 2, TILEJIT_CACHE_BYTES="10000")["misses"] > 0
-
-
-def test_the_harness_detects_wrong_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    store, key = KernelStore(tmp_path), store_key("source", level_named("sse2"))
-    store.put(key, bytes(range(256)) * 9)
-    monkeypatch.setattr("codegen.backend.store_files._first_line", lambda head, body: _without_checksum(head))
-    store.put(key, bytes(range(256)) * 9)
-    with pytest.raises(Fault, match="gave something else"):
-        damages(tmp_path, FLIPS, seed)
-
-
-def _without_checksum(head: dict[str, object]) -> bytes:
-    return json.dumps({**head, "checksum": ""}, sort_keys=True).encode() + b"\n"

@@ -20,7 +20,6 @@ from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 from tests.tools.oracle import run_python
 from tilejit.arrays.values import elements
-from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
 
 REPEATS = PLANS_UNTIL + 2
@@ -312,13 +311,6 @@ def test_threads_share_plans_while_caches_are_cleared() -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(work, range(6)))
-
-
-def test_clear_caches_forgets_the_plans() -> None:
-    tj.pack(values("f32", (3, 5)), "{1,0:T(2,2)}")
-    assert len(_packs)
-    tj.clear_caches()
-    assert not len(_packs)
 
 
 def test_direct_calls_can_be_disabled() -> None:
