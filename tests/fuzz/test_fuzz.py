@@ -34,6 +34,7 @@ def child(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input(name: str, seed: int) -> None:
     """Only TilejitError, and each input within 500,000 lines of Python and 64 MiB. The corpus comes first."""

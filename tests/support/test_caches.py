@@ -1,18 +1,16 @@
-"""Every cache of a process is bounded: by a number of entries, or by what there is to remember."""
+"""Caches are shared by threads, and calls give the same results while and after they are cleared."""
 
 from __future__ import annotations
 
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilejit as tj
-
-ROOT = Path(__file__).parents[2]
 
 
 def _scale(a: Any, k: int) -> None:
@@ -53,6 +51,7 @@ def test_results_stay_right_after_clear_caches() -> None:
         assert (np.asarray(t) == x).all()
 
 
+@pytest.mark.full
 def test_calls_stay_right_while_another_thread_clears_caches() -> None:
     """8 threads pack, copy and compute. Every result is right, whatever is removed between two lookups."""
     twice = tj.elementwise(lambda a: a * 2)
