@@ -22,8 +22,8 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 PERMUTED = (
     ("u4", (1500, 1501), (1, 0)),
-    ("u1", (1024, 5, 742, 2), (2, 0, 3, 1)),
     ("u1", (3000, 3072), (1, 0)),
+    ("u1", (1024, 5, 742, 2), (2, 0, 3, 1)),
     ("u2", (2048, 2100), (1, 0)),
     ("u8", (1100, 1000), (1, 0)),
     ("u2", (15, 320, 16, 7, 9), (1, 4, 3, 2, 0)),
@@ -106,7 +106,8 @@ def converted(src: Array, dtype: Any) -> Array:
         return src.astype(dtype, order="C")
 
 
-@pytest.mark.parametrize(("source", "target", "shape"), few_by_default(CONVERTED, 1), ids=str)
+@pytest.mark.full
+@pytest.mark.parametrize(("source", "target", "shape"), CONVERTED, ids=str)
 def test_converted_transposes(source: str, target: Any, shape: tuple[int, ...]) -> None:
     values, target = numbers(source, shape), np.dtype(target)
     want = converted(values.T, target).tobytes()
@@ -148,7 +149,8 @@ def test_a_conversion_into_its_own_memory() -> None:
     assert dst.tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize(("array", "first", "second"), few_by_default(TILED, 1), ids=str)
+@pytest.mark.full
+@pytest.mark.parametrize(("array", "first", "second"), TILED, ids=str)
 def test_tiled_layouts(array: str, first: str, second: str) -> None:
     """From each of two layouts to the other, and from an array to both and back."""
     a, b = tj.Shape.parse(array + first), tj.Shape.parse(array + second)
@@ -176,8 +178,9 @@ def test_tiled_layouts(array: str, first: str, second: str) -> None:
             assert src.tobytes() == have.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(("dtype", "text", "dims"), few_by_default(SWIZZLED, 1), ids=str)
+@pytest.mark.parametrize(("dtype", "text", "dims"), SWIZZLED, ids=str)
 def test_swizzled_layouts(dtype: str, text: str, dims: tuple[int, ...], order: Any) -> None:
     spec = tj.as_layout(text, dims=dims, dtype=dtype)
     x = random_elements(np.random.default_rng(5), spec.dtype, prod(dims)).reshape(dims)
