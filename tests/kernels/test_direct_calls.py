@@ -210,13 +210,17 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
 @settings(max_examples=examples(5, full=50))
 def test_repeated_expressions_give_the_same_as_new_ones(picks: list[Any]) -> None:
-    """Views of one block of memory that overlap arbitrarily, read and written in place or not."""
+    """Views of one block of memory that overlap arbitrarily, read and written in place or not.
+
+    Both refuse the same calls. The first call of an expression says more about a read-only `out`.
+    """
     for pick in picks * 3:
         ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
         found = []
         for memory, call in ((ours, EXPRESSION), (theirs, tj.elementwise(EXPRESSION.python))):
             a, b, out = (VIEWS[name](memory, at) for name, at in pick)
-            found.append(outcome(call, a, b, out=out))
+            made = outcome(call, a, b, out=out)
+            found.append(ValueError if issubclass(made[0], ValueError) else made)
         assert found[0] == found[1]
         assert (ours == theirs).all()
 
