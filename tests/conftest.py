@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         named = tuple(argument.rpartition("/")[2] for argument in config.args if "::" in argument)
         kept = [item for item in items if item in covered or item.nodeid.rpartition("/")[2].startswith(named)]
     if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in {*kept}])
+        config.hook.pytest_deselected(items=list(set(items).difference(kept)))
         items[:] = kept
 
 

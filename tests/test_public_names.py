@@ -166,6 +166,7 @@ print(codes)
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_forked_during_imports_has_all_names() -> None:
     """A module that another thread was importing is complete in the child, or not begun."""
@@ -193,6 +194,7 @@ for kind in {*below(tilejit.TilejitError), tilejit.KernelWarning}:
 """
 
 
+@pytest.mark.full
 def test_errors_print_and_pickle_under_their_public_names() -> None:
     printed = set(child(EVERY_ERROR).split())
     assert {"tilejit.LayoutError", "tilejit.ScheduleError", "tilejit.cute.NoLayoutError"} <= printed

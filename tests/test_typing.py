@@ -109,6 +109,7 @@ def test_users_code_has_no_errors(check: Callable[..., str], users_code: list[Pa
     assert check(*users_code) == ""
 
 
+@pytest.mark.full
 @CHECKERS
 def test_signatures_survive_decoration(check: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "revealed.py"

@@ -145,6 +145,7 @@ def test_filling_markers_again_replaces_the_text(tmp_path: Path) -> None:
         charts.filled("<!-- chart: nothing --><!-- end -->", runs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chart", charts.CHARTS, ids=lambda chart: chart.name)
 def test_a_chart_of_small_results(chart: charts.Chart, tmp_path: Path) -> None:
     """A chart is the same bytes each time, is well-formed, and contains no date."""

@@ -25,6 +25,7 @@ SHAPE = "bf16[100,300]{1,0:T(8,128)(2,1)}"
 ROWS = ("TileJIT pack", "TileJIT unpack", "TileJIT copy", "NumPy pack", "memcpy")
 
 
+@pytest.mark.full
 def test_demo_shows_speeds_and_the_figure() -> None:
     result = run("demo", "--mib", 1)
     assert result.exit_code == 0, result.output
@@ -209,6 +210,7 @@ def test_commands_import_nothing_heavy() -> None:
     assert result.stdout == "\n"
 
 
+@pytest.mark.full
 def test_python_m_tilejit_runs_the_command() -> None:
     results = [
         subprocess.run(

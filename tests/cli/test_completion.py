@@ -71,6 +71,7 @@ def test_completions_for_bash(words: str, offered: list[str], model: Path) -> No
     assert completed(words, model) == offered
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "never"),
     [

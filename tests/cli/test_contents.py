@@ -24,6 +24,7 @@ def packed(tmp_path: Path) -> Path:
     return tmp_path / "packed.safetensors"
 
 
+@pytest.mark.full
 def test_tensors_are_listed_with_layouts_and_padding(packed: Path) -> None:
     """Packed tensors are listed with their original shapes and the layouts in the metadata."""
     found = json.loads(run("show", packed, "--json").stdout)

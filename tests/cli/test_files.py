@@ -296,6 +296,7 @@ def test_relayout_of_a_checkpoint(model: Path) -> None:
 MATRICES = ("tenstorrent", "tile=16")
 
 
+@pytest.mark.full
 def test_tensors_that_the_layout_does_not_fit_are_named_and_left_unpacked(model: Path) -> None:
     packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
     done = run("pack", model, packed, "--layout", *MATRICES)
@@ -310,6 +311,7 @@ def test_tensors_that_the_layout_does_not_fit_are_named_and_left_unpacked(model:
     assert back.read_bytes() == model.read_bytes()
 
 
+@pytest.mark.full
 def test_relayout_leaves_tensors_that_do_not_fit_as_they_are(model: Path) -> None:
     packed, other, back = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
     run("pack", model, packed, "--layout", "tpu")

@@ -41,6 +41,7 @@ def test_the_list_as_json() -> None:
     } in rows
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*tj.formats(), "aBc8b", "gOIhw8o4i", "nhwc"])
 def test_the_description_of_one_format(name: str) -> None:
     result = run("formats", name, columns=60)

@@ -126,6 +126,7 @@ def test_quiet_commands_print_nothing(tmp_path: Path, packed: bytes) -> None:
     assert (tmp_path / "y.npy").read_bytes() == packed
 
 
+@pytest.mark.full
 def test_a_reader_that_closes_the_pipe_causes_no_error(tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(npy(np.zeros((1 << 10, 1 << 10), np.float32)))
     command = [*COMMAND, "pack", str(tmp_path / "x.npy"), "-", "-q", "--layout", LAYOUT]

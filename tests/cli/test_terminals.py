@@ -73,6 +73,7 @@ def test_a_terminal_gets_colors_unless_it_refuses_them(arguments: tuple[str, ...
     assert color in forced.stdout + forced.stderr
 
 
+@pytest.mark.full
 def test_errors_are_colored_according_to_stderr() -> None:
     assert "\x1b[1;31mtilejit:\x1b[0m " in shown(("show", "f32["), only_stderr=True).screen
     assert "\x1b[" not in shown(("show", SHAPE), only_stderr=True).stdout.decode()

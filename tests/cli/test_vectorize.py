@@ -337,6 +337,7 @@ def test_standard_input_is_read(files: Path) -> None:
     assert "--python is for standard input" in refuses("vectorize", files / "add.mlir", "--python")
 
 
+@pytest.mark.full
 def test_in_a_separate_process(files: Path) -> None:
     done = child("vectorize", files / "loops.py")
     assert (done.returncode, done.stderr) == (0, "")

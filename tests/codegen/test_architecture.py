@@ -126,6 +126,7 @@ def importers(root: str, *prefixes: str, top_level: bool = False) -> set[tuple[s
     }
 
 
+@pytest.mark.full
 def test_codegen_never_imports_tilejit() -> None:
     """The dependency has one direction: tilejit imports codegen."""
     assert not importers("codegen", "tilejit")
@@ -136,6 +137,7 @@ def test_tilejit_imports_only_the_facade() -> None:
     assert not {pair for pair in importers("tilejit", "codegen") if pair[1] != "codegen"}
 
 
+@pytest.mark.full
 def test_the_facade_has_the_names_that_it_declares() -> None:
     """Type checkers read the imports, programs read the table; only tilejit and bench need the names."""
     tree = ast.parse(NAMES["codegen"].read_text())
@@ -161,6 +163,7 @@ def test_the_facade_has_the_names_that_it_declares() -> None:
     assert used == {name for name, _ in declared}
 
 
+@pytest.mark.full
 def test_numba_stays_in_backend_and_simd() -> None:
     allowed = tuple(f"codegen.{name}" for name in NUMBA_ALLOWED)
     direct = importers("codegen", "numba")
@@ -168,6 +171,7 @@ def test_numba_stays_in_backend_and_simd() -> None:
     assert not {pair for pair in direct | early if not pair[0].startswith(allowed)}
 
 
+@pytest.mark.full
 def test_packages_import_packages_before_them() -> None:
     for name in sorted({*NAMES} - {*FACADES, *STARTED}):
         root, *_ = name.split(".")

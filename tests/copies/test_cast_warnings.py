@@ -48,6 +48,7 @@ CASTS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("value", "have", "want", "words"), CASTS)
 def test_packs_and_unpacks_say_what_astype_says(value: float, have: str, want: str, words: str) -> None:
     x = spoiled(value, tj.parse_shape(f"{have}[1]").dtype)
@@ -122,6 +123,7 @@ def test_discarded_imaginary_parts_warn() -> None:
     assert said(lambda: tj.pack(x, f"c64[5,7]{TILES}", casting="same_kind")) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("value", [1e300, np.full((2, 7), 1e300), np.float64(1e300), [1e300] * 7], ids=str)
 def test_assignments_warn(value: Any) -> None:
     t = tj.pack(np.ones((5, 7), np.float32), TILES)
@@ -132,6 +134,7 @@ def test_assignments_warn(value: Any) -> None:
     assert np.asarray(t)[1:3].tolist() == [[np.inf] * 7] * 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("have", "want", "is_same_kind"),
     [

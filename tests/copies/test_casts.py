@@ -13,6 +13,7 @@ import pytest
 
 import tilejit
 from tests.conftest import SEED
+from tests.tools.extent import few_by_default
 
 pytestmark = pytest.mark.usefixtures("kernels_for_all_sizes")
 
@@ -93,7 +94,7 @@ def said(call: Callable[[], object]) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target"), few_by_default(PAIRS, 5))
 def test_bits_are_numpys(source: str, target: str) -> None:
     """Contiguous, and with gaps between the results; lengths with all kinds of remainders."""
     values = edges(dtype(source))
@@ -162,6 +163,7 @@ def test_transposed(source: str, target: str) -> None:
     assert got.tobytes() == want.tobytes()
 
 
+@pytest.mark.full
 def test_routines_convert() -> None:
     """astype and copyto use them, with NumPy's warning."""
     values = np.full((200, 300), 1e6, np.float32)

@@ -67,6 +67,7 @@ def test_every_pair(dtype: str, dims: Dims) -> None:
         assert got.buffer.tobytes() == want.buffer.tobytes(), (source, target)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
 def test_unpacking_restores_the_array(dtype: str, dims: Dims) -> None:
     """Together with the test of every pair: any chain of formats gives back the array bit for bit."""

@@ -123,6 +123,7 @@ def test_converted_transposes(source: str, target: Any, shape: tuple[int, ...]) 
         assert arenas[1].untouched()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_conversion_warns_once(threads: int) -> None:
     """However many blocks and threads it takes. Without overflow, there is no warning."""

@@ -100,6 +100,7 @@ def test_every_dtype(name: str, order: str) -> None:
     assert same_elements(tj.unpack(tiled), np.asarray(x.astype(shape.dtype)), shape)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [n for n in TYPES if PRIMITIVE_TYPES[n].bits in (1, 2, 4)])
 @pytest.mark.parametrize("tiles", ["", "T(8,8)(4,1)", "T(3,5)", "T(*,7)(2,1)L(5)"])
 def test_packed_dtypes(name: str, tiles: str) -> None:
@@ -335,6 +336,7 @@ def test_casting(casting: str, good: bool) -> None:
             tj.pack(x, TILED, casting=casting)
 
 
+@pytest.mark.full
 def test_casting_of_other_kinds() -> None:
     x = np.arange(15).reshape(3, 5)
     for text in ("bf16", "f16", "s8", "u16", "c64", "pred", "s4", "f8e4m3fn", "f64"):

@@ -50,6 +50,7 @@ def test_a_plan_copies(dtype: str, threads: int | None) -> None:
     assert again.tobytes() == other.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("target", "source"),
     [

@@ -121,6 +121,7 @@ def test_padding(padding: Any, element: float) -> None:
     assert result.buffer.view(np.uint8).tolist() == want.tolist()
 
 
+@pytest.mark.full
 def test_a_round_trip_restores_the_elements() -> None:
     """Through any layout, elements stay the same and padding becomes zeros."""
     x = np.random.default_rng(3).standard_normal((37, 131), np.float32).astype(ml_dtypes.bfloat16)

@@ -36,6 +36,7 @@ def some_ids(spec: tj.Shape, count: int, seed: int) -> Any:
     return np.random.default_rng(seed).permutation(prod(tile_and_grid(spec)[0]))[:count]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", SPECS)
 def test_repeated_calls_are_the_definition(text: str) -> None:
     spec = tj.Shape.parse(text)
@@ -201,6 +202,7 @@ def test_nothing_outside_the_arrays_is_touched(text: str) -> None:
             assert numbers.untouched()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [None, 1, 3, np.int64(2)], ids=["auto", "1", "3", "int64"])
 @pytest.mark.parametrize("text", SPECS)
 def test_many_tiles_and_several_threads(text: str, threads: Any) -> None:

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.tools.extent import examples
+from tests.tools.extent import examples, few_by_default
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import (
     MERGE,
@@ -179,7 +179,7 @@ def padded_tiles(x: Array, spec: tj.Shape, value: int) -> Array:
     return y.transpose(axes).reshape(-1, *sizes).astype(x.dtype)
 
 
-@pytest.mark.parametrize("text", CASES)
+@pytest.mark.parametrize("text", few_by_default(CASES, 5))
 def test_tiles_of_an_array(text: str) -> None:
     """Elements at their logical places, padding as stored, in layouts of every kind."""
     spec = tj.Shape.parse(text)
@@ -357,6 +357,7 @@ def test_wrong_values_of_duplicates_are_refused(
         tj.scatter_tiles(t, [0, 0], np.float32(0), duplicates="error")
 
 
+@pytest.mark.full
 def test_tiles_from_and_to_tiled_arrays(t: tj.TiledArray) -> None:
     """Gathered into one layout and scattered from another. The padding of `out` stays."""
     ids = [4, 0, 44]

@@ -119,6 +119,7 @@ KINDS: dict[str, Callable[[], tuple[Array, Array]]] = {
 """A copy of each kind: destination and source."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", few_by_default(tuple(KINDS), 2))
 def test_sizes_change_the_kernels_and_not_the_bytes(kind: str) -> None:
     """In one dimension and in two, with both arrays flush with a guard page."""

@@ -26,6 +26,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("have", "want"), PAIRS)
 def test_conversions_agree_with_astype(layout: str, have: str, want: str) -> None:
@@ -42,6 +43,7 @@ def test_conversions_agree_with_astype(layout: str, have: str, want: str) -> Non
     assert np.ascontiguousarray(out).tobytes() == expected.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["f32", "s16", "c64", "u8", "f64"])
 def test_either_byte_order(name: str) -> None:
     rng = np.random.default_rng(23)

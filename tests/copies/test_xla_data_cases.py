@@ -46,6 +46,7 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.shape == b.shape and a.tobytes() == np.ascontiguousarray(b).tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "case",

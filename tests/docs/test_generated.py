@@ -29,6 +29,7 @@ def registered() -> Iterator[str]:
     del registry._FORMATS["gallery-panels"]
 
 
+@pytest.mark.full
 def test_generated_files_are_up_to_date() -> None:
     """`python docs/generate.py` writes them."""
     made = generate.generated()

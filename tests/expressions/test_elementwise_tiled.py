@@ -115,6 +115,7 @@ def test_integers_of_blocks(dims: Any) -> None:
         assert np.array_equal(run(tj.pack(x, LAYOUTS[1]), n, 0.5).unpack(), want)
 
 
+@pytest.mark.full
 def test_narrow_elements() -> None:
     """Dtypes that kernels do not compute in are converted on the way."""
     x = RNG.integers(0, 7, (64, 64)).astype(np.int8)
@@ -160,6 +161,7 @@ def test_array_subclasses_with_their_own_rules_are_refused(kind: str) -> None:
     assert not tiled.unpack().any()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_nothing_outside_the_arrays_is_touched(layout: str, at_end: bool) -> None:

@@ -117,6 +117,7 @@ def test_reductions_have_numpys_order(name: str) -> None:
             assert steps(one) == steps(two)
 
 
+@pytest.mark.full
 def test_a_mask_counts_as_an_argument() -> None:
     """As in NumPy's elementwise functions."""
     x, mask = np.asfortranarray(X), np.ones(X.shape, bool)

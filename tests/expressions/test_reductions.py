@@ -36,6 +36,7 @@ def close(got: Any, want: Any, terms: int, magnitude: Any) -> bool:
     )
 
 
+@pytest.mark.full
 @seed(5)
 @settings(max_examples=examples(5, full=25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
@@ -101,6 +102,7 @@ def test_sums_keep_small_terms() -> None:
     assert tj.elementwise(np.sum)(x) == 2.0**20 + 399_999 * 2.0**-40
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads(threads: int) -> None:
     x = RNG.random((1001, 2003), np.float32)
@@ -149,6 +151,7 @@ def test_numbers_and_arrays_in_turn() -> None:
     assert np.array_equal(function(v, v, out=np.empty_like(v)), v * 6)
 
 
+@pytest.mark.full
 def test_products_of_vectors() -> None:
     v, w, whole = X[0], X[1], (X * 100).astype(np.int8)
     for function in (np.dot, np.vdot, lambda a, b: a @ b, lambda a, b: a.dot(b)):
@@ -186,6 +189,7 @@ def test_empty_dimensions(shape: Any, axis: Any) -> None:
         assert np.array_equal(tj.elementwise(lambda a: a.min(axis=axis))(x), want)
 
 
+@pytest.mark.full
 def test_out() -> None:
     x, total, scaled = X.copy(), np.empty(70), np.empty_like(X)
     function = tj.elementwise(lambda a: (a.sum(axis=0), a / a.max()))

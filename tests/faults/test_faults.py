@@ -65,6 +65,7 @@ def test_the_meter_detects_kept_memory() -> None:
     del kept
 
 
+@pytest.mark.full
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     """While a command runs, here on a file of functions that takes long."""
     slow = tmp_path / "functions.py"

@@ -120,6 +120,7 @@ main()
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("point", "command"),
     [

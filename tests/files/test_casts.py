@@ -69,6 +69,7 @@ def test_the_summary_counts_what_a_cast_loses(model: Path) -> None:
     assert run(*arguments, "--tensor", "w", "--quiet").stderr == ""
 
 
+@pytest.mark.full
 def test_half_floats_overflow_and_underflow(model: Path) -> None:
     packed, back = (model.with_name(f"{name}.safetensors") for name in ("packed", "back"))
     result = run("pack", model, packed, "--layout", "{1,0:T(2,2)}", "--dtype", "f16")

@@ -180,6 +180,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ENDLESS)
 def test_layouts_too_large_for_memory(tmp_path: Path, text: str) -> None:
     """They are refused before anything is written, by the function and by the command."""

@@ -54,6 +54,7 @@ def paths(tmp_path: Path) -> tuple[Path, Path, Path]:
     return tmp_path / "x.npy", tmp_path / "packed.npy", tmp_path / "back.npy"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_packed_array_is_restored(paths: tuple[Path, Path, Path], name: str) -> None:
     source, packed, back = paths
@@ -81,6 +82,7 @@ def test_raw_elements_are_read_by_the_given_dtype_and_written_as_numpy_does(
     assert back.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["bf16", "f8e5m2", "f16", "s32"])
 def test_a_dtype_converts(paths: tuple[Path, Path, Path], dtype: str) -> None:
     source, packed, back = paths

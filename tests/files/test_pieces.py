@@ -56,6 +56,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "SCATTERED_BYTES", 6000)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("layout", "shape", "dtype"), CASES, ids=str)
 def test_pieces_add_up_to_the_buffer(tmp_path: Path, layout: str, shape: tuple[int, ...], dtype: Any) -> None:
     x = elements(shape, dtype)

@@ -75,6 +75,7 @@ def test_packs_and_relayouts_write_raw_bytes(dump: Path, monkeypatch: pytest.Mon
     assert np.load("t.bin").tobytes() == Path("y.bin").read_bytes()
 
 
+@pytest.mark.full
 def test_raw_bytes_go_through_pipes() -> None:
     code, found, said = piped("unpack", "-", "-", "--raw", "--shape", SHAPE, data=DUMP)
     assert (code, found, said) == (0, X.tobytes(), "bf16[50,300]\n")

@@ -39,6 +39,7 @@ def packed(plain: Path) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_directory_is_packed_and_unpacked(plain: Path, packed: Path, tmp_path: Path) -> None:
     """Arrays that the layout does not fit are copied unchanged."""
     assert {name for name, layout in read_layouts(packed).items() if layout} == {"x.npy", "ids.npy"}
@@ -320,6 +321,7 @@ def test_missing_files_are_named(packed: Path, tmp_path: Path, command: tuple[st
     assert "lists files that are missing" not in run("show", packed / "ids.npy").stderr
 
 
+@pytest.mark.full
 def test_flat_arrays_beside_packed_checkpoints_are_restored(plain: Path, tmp_path: Path) -> None:
     """The layout fits no array, so the record lists only plain ones."""
     for name in ("x.npy", "ids.npy"):

@@ -29,6 +29,7 @@ def source(tmp_path: Path) -> Path:
     return save_model(tmp_path / "model.safetensors")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layout", ["tpu", "tpu-doc"])
 def test_a_model_of_mixed_ranks_is_restored_byte_for_byte(source: Path, layout: str) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")

@@ -44,6 +44,7 @@ def stored(path: Path, data: bytes, skip: int) -> FileBytes:
         return FileBytes.of(file.fileno(), str(path), skip, len(data))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_boxes_of_packed_files(tmp_path: Path, layout: str) -> None:
     spec = tilejit.as_layout(layout)

@@ -136,6 +136,7 @@ print(line.folder)
 """
 
 
+@pytest.mark.full
 def test_the_command_line_writes_only_to_its_folder(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

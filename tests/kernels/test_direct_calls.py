@@ -60,6 +60,7 @@ def test_plans(dtype: str, size: int) -> None:
         assert (dst == src).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("side", [16, 32, 200])
 def test_plans_with_a_scratch_buffer(side: int) -> None:
     """The plan owns the buffer, because its calls hold the GIL."""
@@ -207,6 +208,7 @@ EXPRESSION = tj.elementwise(lambda a, b: a * 2 + b)
 PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 
+@pytest.mark.full
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
 @settings(max_examples=examples(5, full=50))
 def test_repeated_expressions_give_the_same_as_new_ones(picks: list[Any]) -> None:

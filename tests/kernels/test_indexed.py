@@ -85,6 +85,7 @@ def test_reports_say_gathered_scattered_or_why_not(case: Case) -> None:
     assert "vector.gather" in kernel.vectorized or "gathered" not in case.lanes
 
 
+@pytest.mark.full
 @given(st.data())
 @settings(max_examples=60)
 def test_any_indices(data: Any) -> None:
@@ -124,6 +125,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", [gather, scatter, add_at, scatter_apart], ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("dtype", "indices", "text"), HOSTILE)
 def test_hostile_indices(function: Any, dtype: str, indices: list[int], text: str) -> None:
@@ -321,6 +323,7 @@ def test_strided_arrays_and_fortran_order() -> None:
     del rng
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [(4, 8), (2, 16)])
 @pytest.mark.parametrize("case", [case for case in CASES if case.rank == 2], ids=lambda case: case.name)
 def test_two_dimensions(case: Case, size: tuple[int, int]) -> None:
@@ -401,6 +404,7 @@ def test_arrays_of_indices_have_any_rank(size: Any, bounds: str) -> None:
     same(tj.kernel(**options)(by_a_number), by_a_number, np.zeros(9), rng.random(4), np.array(0))
 
 
+@pytest.mark.full
 def test_sizes_as_literals_and_threads() -> None:
     for case in CASES:
         if case.name in ("gather", "scatter_apart", "rows", "add_at"):

@@ -173,6 +173,7 @@ def test_kernels_agree_with_python(function: Callable[..., Any], size: Any) -> N
     same(tj.kernel(virtual_vector_size=size)(function), function, arguments(np.float32))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("function", few_by_default(FUNCTIONS, 4), ids=lambda f: f.__name__)
 def test_tails(function: Callable[..., Any], tail: str) -> None:
@@ -1038,6 +1039,7 @@ def test_unsigned_numbers_of_64_bits_are_values() -> None:
     assert (a == float(2**63 - 1)).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [64, "auto"])
 def test_specialized_kernels(size: Any) -> None:
     """Each shape has a kernel with its sizes as literals, which gives the same as the shared one."""

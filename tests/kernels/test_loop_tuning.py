@@ -15,6 +15,7 @@ def double(a: Any, c: Any) -> None:
         c[i] += a[i]
 
 
+@pytest.mark.full
 def test_arrays_are_measured_on_copies() -> None:
     """Accumulation happens once, whatever was tried."""
     a, c = np.arange(50.0), np.zeros(100)[::2]

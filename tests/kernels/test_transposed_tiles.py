@@ -62,6 +62,7 @@ def test_bytes_are_those_of_the_function(python: Any, tail: str, dtype: str) -> 
     assert c.tobytes() == d.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_nothing_outside_is_touched(threads: int) -> None:
     size = 4 * SHAPE[0] * SHAPE[1]
@@ -76,6 +77,7 @@ def test_nothing_outside_is_touched(threads: int) -> None:
         assert all(room.untouched() for room in rooms)
 
 
+@pytest.mark.full
 def test_overlapping_arrays_run_as_written() -> None:
     (a, _), (b, _) = sides((140, 140)), sides((140, 140))
     tj.kernel(turned)(a, a)

@@ -87,6 +87,7 @@ def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4"
         assert got.tobytes() == want.tobytes(), (python.__name__, shape, options)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES_1D, ids=str)
 @pytest.mark.parametrize("python", [triad, backwards, every_third, branched])
 def test_one_dimension(python: Callable[..., None], size: Any) -> None:
@@ -98,6 +99,7 @@ def test_one_dimension(python: Callable[..., None], size: Any) -> None:
         assert given[2].tobytes() == wanted[2].tobytes(), (count, size)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [*SIZES_2D, 64, 1000], ids=str)
 @pytest.mark.parametrize("python", [scaled, turned, uneven])
 def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
@@ -169,6 +171,7 @@ def test_transposes(dtype: str, tail: str) -> None:
         check(turned, shape, dtype, tail=tail)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [3, 64, 100, 1000, 1 << 20, "2*hw"], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_reductions(size: Any, tail: str) -> None:
@@ -176,6 +179,7 @@ def test_reductions(size: Any, tail: str) -> None:
         check(total, (count,), "i8", virtual_vector_size=size, vectorize_reductions=True, tail=tail)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [3, 64, 100, 1000, "2*hw"], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar"])
 def test_scans(size: Any, tail: str) -> None:

@@ -171,6 +171,7 @@ def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
             assert shape.primitive_type == element.name
 
 
+@pytest.mark.full
 @given(st.one_of(st.text(max_size=12), st.text("tpu-docblisvnmxax84=, _", max_size=12)))
 def test_arbitrary_names_only_raise_layout_errors(name: str) -> None:
     for ask in (

@@ -260,6 +260,7 @@ def test_arbitrary_patterns_only_raise_layout_errors(pieces: list[str], dims: li
         assert tj.as_layout("".join(pieces), dims=dims, dtype="f32").dimensions == tuple(dims)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [

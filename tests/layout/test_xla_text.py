@@ -162,6 +162,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_never_hangs(name: str) -> None:

@@ -38,6 +38,7 @@ def test_a_missing_mask_is_found() -> None:
     assert "; 5 of 6 elements differ\n  compare the bounds" in str(caught.value)
 
 
+@pytest.mark.full
 def test_a_wrong_operation_is_found() -> None:
     with pytest.raises(KernelError, match=r"C\[0\] is .*, not "):
         mlir.check(ONE_LOOP, WIDE.replace("mulf", "addf"))

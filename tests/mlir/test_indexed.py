@@ -148,6 +148,7 @@ FROM_END = looked_up_at(
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_subscripts_that_count_from_the_end(interpreted: bool) -> None:
     rng = np.random.default_rng(3)
@@ -204,6 +205,7 @@ INSIDE = looked_up_at(
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_subscripts_that_are_0_if_they_are_outside(interpreted: bool) -> None:
     rng = np.random.default_rng(5)
@@ -350,6 +352,7 @@ func.func @indices(%C: memref<?xindex>, %A: memref<?xindex>, %D: memref<9xindex>
 """
 
 
+@pytest.mark.full
 def test_arrays_of_indices_keep_their_type() -> None:
     """Arguments, allocations and results keep it. The numbers in between are cast."""
     wide = mlir.super_vectorize(INDICES, virtual_vector_size=8, vectorize_reductions=True)

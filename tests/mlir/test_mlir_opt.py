@@ -63,6 +63,7 @@ def passes(case: OptCase) -> str:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_structure_is_that_of_mlirs_pass(case: OptCase) -> None:
     """The same vector shapes, steps, permutation maps and masks of reductions; mlir-opt reads the text."""

@@ -96,6 +96,7 @@ def test_mlir_runs_the_printed_form(name: str) -> None:
     assert by_mlir(wide + MAIN, "i32") == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", LOOPS)
@@ -128,6 +129,7 @@ func.func @main() -> f32 {
 VECTORIZED = [name for name in OPT[16] if name.startswith("loop: ")]
 
 
+@pytest.mark.full
 @needs_mlir
 @pytest.mark.parametrize("name", few_by_default(VECTORIZED, 4))
 def test_mlir_runs_its_own_text_as_tilejit_reads_it(name: str) -> None:

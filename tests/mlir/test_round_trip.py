@@ -42,6 +42,7 @@ def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
 SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", few_by_default(CASES, 2), ids=str)
 def test_mlirs_text_agrees_if_arrays_end_with_loops(case: OptCase, version: int) -> None:
@@ -58,6 +59,7 @@ ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.te
 """Cases with arrays that may continue after their loops, for which MLIR's text stores too much."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 @pytest.mark.parametrize("name", LOOPS)
@@ -73,6 +75,7 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
         assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", few_by_default(WRONG, 6))
 def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:

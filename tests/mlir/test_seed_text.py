@@ -21,6 +21,7 @@ def test_printed_text_matches_the_seed_line_by_line(name: str) -> None:
     assert lines(printed, padding=name == "128") == lines(expected)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:
@@ -39,6 +40,7 @@ def test_vecred_runs(interpreted: bool) -> None:
     assert mlir.run(VECRED_BY_128, "vecred", x, interpreted=interpreted) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SEED)
 def test_the_seed_agrees_with_its_scalar_form(name: str) -> None:
     text, wide, _ = SEED[name]

@@ -130,6 +130,7 @@ func.func @f(%A: memref<?x?xf32>, %C: memref<?x?xf32>, %i: index, %j: index) {
 }"""
 
 
+@pytest.mark.full
 @both
 def test_permutation_maps(interpreted: bool) -> None:
     """Masks count the array's dimensions. A 0 repeats an element along a dimension of the vector."""
@@ -185,6 +186,7 @@ func.func @f(%v: vector<2x4xi32>, %n: index) -> (vector<2x4xi32>, vector<2x4xi32
 }"""
 
 
+@pytest.mark.full
 @both
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_vectors_carried_by_loops(n: int, interpreted: bool) -> None:

@@ -13,6 +13,7 @@ from tilejit.programs.native_calls import MOST_CALLS, native_calls
 LARGE = 1 << 40
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("text", "dtype"),
     [

@@ -32,6 +32,7 @@ def test_threads_share_the_cache_of_cute_layouts() -> None:
         assert own == [4 + 7 * (4 + (first + k) % 1500) for k in range(1500)]
 
 
+@pytest.mark.full
 def test_results_stay_right_after_clear_caches() -> None:
     x = np.arange(40 * 60, dtype=np.float32).reshape(40, 60)
     scale, twice = tj.kernel(_scale), tj.elementwise(lambda a: a * 2 + a.sum())

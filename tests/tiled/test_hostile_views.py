@@ -63,6 +63,7 @@ CALLS: dict[str, Call] = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.*NaN:RuntimeWarning", "ignore:.*nan:RuntimeWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_view_exists_or_the_error_says_why_not(name: str) -> None:

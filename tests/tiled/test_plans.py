@@ -345,6 +345,7 @@ SCALARS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "layout",
     [
@@ -522,6 +523,7 @@ def test_values_of_other_dtypes_convert_like_elements(name: str, dtype: Any, kin
             t[:] = np.zeros((), layout.dtype)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in NARROW if not name.startswith("f")])
 def test_byte_arrays_pack_as_converted_elements(name: str) -> None:
     """A pack stores the bytes of ml_dtypes' conversion: -7 as s4 is 0x09, as int8 0xF9."""

@@ -86,6 +86,7 @@ def test_cells_of_swizzles_are_exact(text: str, color: str) -> None:
     check(subject(tj.cute.parse(text))[0], color)
 
 
+@pytest.mark.full
 def test_cells_of_random_layouts_are_exact(seed: int) -> None:
     pick = picker(np.random.default_rng(seed))
     for _ in range(40):

@@ -163,6 +163,7 @@ def test_random_layouts(opened: Any, seed: int) -> None:
         check(asking, answer)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ALONE)
 def test_offsets_of_cute_layouts(opened: Any, text: str) -> None:
     """All of them, in CuTe's order: the first mode counts fastest."""

@@ -29,6 +29,7 @@ def data_of(text: str) -> Any:
     return json.loads(found)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [SMALL, LARGE, "f32[]", "u8[1000000000,1000000000]"])
 def test_the_page_is_ascii_and_loads_nothing(text: str) -> None:
     made = page(tj.as_layout(text))

@@ -31,6 +31,7 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", LAYOUTS)
 def test_show_accepts_every_layout(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text is that of the command line, and the picture is that of `--svg`."""

@@ -157,6 +157,7 @@ def test_reading_writes_once_a_day(tmp_path: Path) -> None:
             assert (file.stat().st_mtime != before) == changes
 
 
+@pytest.mark.full
 def test_launch_plans_have_a_separate_limit(tmp_path: Path) -> None:
     """The oldest plans are removed. Kernels, and notes of other kinds, stay however old they are."""
     store = filled(tmp_path, 3)

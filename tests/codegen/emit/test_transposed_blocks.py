@@ -108,6 +108,7 @@ def test_dtypes(dtype: str) -> None:
     check(function, kernel, numbers((37, 41), dtype), numbers((41, 37), dtype))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "sizes"), [(outermost_turned, (8, 2, 8)), (inner_two_turned, (2, 8, 8))]
 )

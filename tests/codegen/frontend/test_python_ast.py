@@ -38,6 +38,7 @@ def same(a: Any, b: Any) -> bool:
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_the_interpreter_agrees_with_python(row: Row) -> None:
     """The IR leaves the same arrays as the function and returns the same."""

@@ -315,6 +315,7 @@ def options(row: Row) -> str:
     return f"-affine-super-vectorize={' '.join(given)}"
 
 
+@pytest.mark.full
 @needs_mlir
 def test_the_structure_is_that_of_mlirs_own_pass() -> None:
     """Wherever MLIR vectorizes correctly, loops, transfers, maps and masks are the same."""

@@ -53,6 +53,7 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
             assert np.array_equal(interpreted_when_lowered(watched, form), case.after), f"{case}: {name}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_each_stage_prints(group: str) -> None:
     """The printer raises on unknown nodes and names."""

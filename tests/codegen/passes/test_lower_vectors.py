@@ -133,6 +133,7 @@ SOME = over_n(
 BLOCKS = {"columns": COLUMNS, "accumulated": SUMMED, "masked": SOME}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks_keep_the_meaning(name: str, tail: str) -> None:

@@ -11,6 +11,7 @@ from tests.codegen.frontend.test_python_ast import copied, same, typed
 from tests.codegen.passes.rows import ROWS, Row
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [(4,), (16,), (2, 4)], ids=str)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_lanes_agree_with_scalar_iterations(row: Row, sizes: tuple[int, ...]) -> None:
@@ -21,6 +22,7 @@ def test_lanes_agree_with_scalar_iterations(row: Row, sizes: tuple[int, ...]) ->
     assert all(same(a, b) for a, b in (*results, *zip(one, other, strict=True)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_reductions_of_lanes(row: Row) -> None:
     """They combine in another order, so results are the same up to rounding."""

@@ -21,6 +21,7 @@ from tests.tools.extent import few_by_default
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("row", few_by_default(MEANT, 40), ids=lambda row: row.name)
 def test_same_meaning(row: Row) -> None:
     """In tiles, and in super-vectors inside tiles."""

@@ -142,6 +142,7 @@ print("numba" in sys.modules)
 CACHE_INFO = "import sys; sys.argv[1:] = 'cache', 'info', '--json'; from tilejit.cli import main; main()"
 
 
+@pytest.mark.full
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """Neither for the same calls, nor to measure: the first large copy did. Small copies measure nothing."""
     calls, store = tmp_path / "calls.py", tmp_path / "store"

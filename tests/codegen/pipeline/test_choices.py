@@ -86,6 +86,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_program_gives_the_same_bytes(name: str) -> None:
     """All boxes in one launch, or box by box."""

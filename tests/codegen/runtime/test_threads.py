@@ -78,6 +78,7 @@ def test_thread_count() -> None:
             thread_count(wrong_type, 0)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("value", "good"), [("3", True), ("0", False), ("-1", False), ("two", False), ("1000", True)]
 )

@@ -97,7 +97,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize(("family", "form"), few_by_default(forms(), 3), ids=lambda x: getattr(x, "name", x))
+@pytest.mark.parametrize(("family", "form"), few_by_default(forms(), 1), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, level: str) -> None:
     """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
     counts = [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]

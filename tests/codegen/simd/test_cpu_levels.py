@@ -28,6 +28,7 @@ FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm"
 WIDEST = {"avx512": "%zmm", "avx2": "%ymm", "sse2": "%xmm"}
 
 
+@pytest.mark.full
 def test_cases_have_unique_names() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 

@@ -94,6 +94,7 @@ def both_ways(spec: Any, thresholds: Thresholds, gaps: range, *, threads: int = 
             assert (data == content).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("thresholds", [CACHED, PAST_IT], ids=["in cache", "past it"])
 @pytest.mark.parametrize("name", few_by_default(NAMES, 6))
 def test_every_alignment(name: str, thresholds: Thresholds) -> None:
@@ -162,6 +163,7 @@ def test_gaps_between_rows() -> None:
 TABLES = {case.name: case for case in through_tables(np.random.default_rng(SEED), STREAM)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", few_by_default(list(TABLES), 4))
 def test_tables(name: str) -> None:
     """Entries in an order that only a table has. Streaming stores go to full lines."""

@@ -70,6 +70,7 @@ PARTS = 4
 """The number of programs that the kernels of all instructions are linked into."""
 
 
+@pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions_on_neon(part: int, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ LAYOUTS = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("streaming")
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)

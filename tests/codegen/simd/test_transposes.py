@@ -100,6 +100,7 @@ def test_every_shape(width: int, stream: bool) -> None:
             judge(copied(shape.digits, width, stream=stream))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", few_by_default(WIDTHS, 4))
 def test_every_alignment(width: int) -> None:
     """Heads and tails of result rows: rows that begin on lines, and rows that begin anywhere."""
@@ -110,6 +111,7 @@ def test_every_alignment(width: int) -> None:
             check(copied(shape.digits, width, stream=True), shape.digits, width, ALIGNMENTS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("width", [1, 4, 16])
 @STREAM
@@ -147,6 +149,7 @@ def interleaves(width: int, count: int) -> Iterator[tuple[Digit, ...]]:
                 )
 
 
+@pytest.mark.full
 @STREAM
 @pytest.mark.parametrize("packs", [True, False], ids=["pack", "unpack"])
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
@@ -160,6 +163,7 @@ def test_interleaves(count: int, width: int, packs: bool, stream: bool) -> None:
             judge(program)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (4, 3), (8, 8)])
 @pytest.mark.parametrize("packs", [True, False], ids=["pack", "unpack"])
 def test_interleaves_at_every_alignment(width: int, count: int, packs: bool) -> None:

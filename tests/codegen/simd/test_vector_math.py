@@ -104,6 +104,7 @@ def test_accuracy(dtype: str, lanes: int) -> None:
     assert_all_close(dtype, lanes, [inputs(name, dtype) for name in NAMES])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lanes", [1, 16])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_special_values(dtype: str, lanes: int) -> None:

@@ -131,6 +131,7 @@ def _spread(function: Any, x: Array) -> Array:
 _spread_lanes = [16]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lanes", [1, 16])
 @pytest.mark.parametrize("dtype", EVERY)
 def test_operations(dtype: str, lanes: int) -> None:
@@ -146,6 +147,7 @@ def test_operations(dtype: str, lanes: int) -> None:
         )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", EVERY)
 def test_reductions(dtype: str) -> None:
     """In the documented order, so also bit for bit."""
@@ -176,6 +178,7 @@ SOME = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize("lanes", [1, 2, 16])
 def test_first_lanes(dtype: str, lanes: int) -> None:
