@@ -355,9 +355,9 @@ def test_casting_of_a_wrong_type(casting: Any) -> None:
         tj.pack(np.zeros((3, 5), np.float32), TILED, casting=casting)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("text", ["f32", "f16", "bf16", "s8", "s4", "f8e4m3fn", "pred", "c64"])
-def test_unsafe_conversions_give_no_warnings(text: str) -> None:
+def test_unsafe_conversions_give_numpys_values(text: str) -> None:
     x = np.array([[1 + 2j, 3, -1j, 1e30, 0], [np.nan, np.inf, 2, 1, 0]])
     for array in (x, x.astype(np.complex64), x.real.copy()):
         tiled = tj.pack(array, f"{text}[2,5]{{0,1}}", casting="unsafe")

@@ -74,7 +74,7 @@ def copies(case: Case, threads: int | None) -> None:
         raise AssertionError(f"{case.spec}: packed to other bytes")
     if not same_elements(tj.unpack(t, threads=threads), case.array, case.spec):
         raise AssertionError(f"{case.spec}: unpacked to other elements")
-    rows = tj.relayout(t, tj.make_shape(case.spec.primitive_type, case.spec.dimensions), threads=threads)
+    rows = tj.relayout(t, tj.make_shape(case.spec.element, case.spec.dimensions), threads=threads)
     again = tj.relayout(rows, case.spec, threads=threads)
     if again.buffer.view(np.uint8).tobytes() != case.packed:
         raise AssertionError(f"{case.spec}: relayout gives other bytes")

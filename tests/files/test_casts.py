@@ -97,7 +97,7 @@ def test_unpack_converts(model: Path, tmp_path: Path) -> None:
     file = open_file(back)
     assert {e.name: e.dtype for e in file.entries if e.name in ("w", "ids")} == {"w": "BF16", "ids": "BF16"}
     (entry,) = (e for e in file.entries if e.name == "w")
-    assert file.data[entry.begin : entry.end].tobytes() == raw
+    assert file.data.map(entry.begin, entry.end).tobytes() == raw
     np.save(tmp_path / "x.npy", tj.pack(np.array([-8, 7], ml_dtypes.int4), "s4[2]{0:E(4)}").buffer)
     arguments = "unpack", tmp_path / "x.npy", tmp_path / "y.npy", "--shape", "s4[2]{0:E(4)}"
     assert run(*arguments, "--dtype", "f32").stdout == "f32[2]\n"

@@ -155,7 +155,7 @@ def test_as_layout(obj: Any, more: dict[str, Any], text: str) -> None:
         ("{1,0}", {"dtype": "f32"}, "dims"),
         ("tpu", {}, "dtype and dims"),
         ("tup", {}, "unknown format"),
-        ("{1,0}", {"dims": (2,), "dtype": "f32"}, "dimension 0"),
+        ("{1,0}", {"dims": (2,), "dtype": "f32"}, "2 dimensions, but the shape has 1"),
         ("f32[2,3]", {"dims": (3, 2)}, r"\[2,3\].*\[3,2\]"),
         ("f32[2,3]", {"dims": (6,)}, r"\[2,3\].*\[6\]"),
         ("(f32[2])", {}, "tuple"),

@@ -100,8 +100,8 @@ def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layou
 def test_plans_equal_the_calls(dtype: str, dims: tuple[int, ...], layout: str) -> None:
     x = values(dtype, dims)
     t = tj.pack(x, layout)
-    packs = tj.plan_pack(layout, dims, dtype)
-    unpacks = tj.plan_unpack(layout, dims, dtype)
+    packs = tj.plan_pack(layout, dims, t.layout.element)
+    unpacks = tj.plan_unpack(layout, dims, t.layout.element)
     moves = tj.plan_relayout(t.layout, t.layout)
     out, loose = tj.TiledArray(np.empty_like(t.buffer), t.layout), np.empty_like(x)
     for packed, into, array, given, moved in in_turns(

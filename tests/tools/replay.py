@@ -47,19 +47,19 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
     original, repeated = CopyProgram.run, NativeCalls.__call__
     none = np.empty(0, np.uint8)
 
-    def watched(program: CopyProgram, src: int, dst: int, copied: Callable[[], None]) -> None:
+    def watched(program: CopyProgram, src: int, dst: int, copied: Callable[[], Any]) -> Any:
         if not snapshots:
             seen.append(Watched(program, none, none, none))
-            copied()
-            return
+            return copied()
         source = _bytes_of(program.src, src) if program.reads else none
         before = _bytes_of(program.dst, dst) if program.steps else none
-        copied()
+        result = copied()
         after = _bytes_of(program.dst, dst) if program.steps else none
         seen.append(Watched(program, source, before, after, (src, dst)))
+        return result
 
-    def run(self: CopyProgram, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
-        watched(self, src, dst, partial(original, self, src, dst, threads, alive=alive))
+    def run(self: CopyProgram, src: int, dst: int, *args: Any, **keywords: Any) -> Any:
+        return watched(self, src, dst, partial(original, self, src, dst, *args, **keywords))
 
     def repeat(self: NativeCalls, src: int, dst: int) -> None:
         watched(self.program, src, dst, partial(repeated, self, src, dst))

@@ -155,7 +155,7 @@ class Grid:
         """Tiles [count, *tile] one after the other, as the buffer holds them."""
         assert self.spec.layout
         return make_shape(
-            self.spec.primitive_type,
+            self.spec.element,
             (count, *self.tile),
             tiles=(self.tile, *self.spec.layout.tiles[1:]),
             element_size_in_bits=self.spec.layout.element_size_in_bits,
@@ -190,7 +190,7 @@ def grid_of(spec: Spec) -> Grid:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  pass a layout such as {{1,0:T(8,128)}}")
     rank = len(extents[1]) - len(steps[0].tile)
     inside = make_shape(
-        spec.primitive_type,
+        spec.element,
         extents[1],
         tiles=spec.layout.tiles[1:],
         element_size_in_bits=spec.layout.element_size_in_bits,

@@ -21,6 +21,7 @@ from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 from tests.tools.strategies import picker, shape
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map, linear_index
 
 CACHED, PAST_IT = Thresholds(1 << 62), Thresholds(0)
@@ -52,7 +53,7 @@ def spec_of(name: str) -> Any:
     if name in SHORT_RUNS:
         return as_layout(SHORT_RUNS[name])
     dtype, dims, text = SWIZZLES[name]
-    return as_layout(text, dims=dims, dtype=dtype)
+    return as_layout(text, dims=dims, dtype=lookup(dtype))
 
 
 def contents(spec: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -166,7 +166,7 @@ def gather(case: Case, shape: Shape) -> None:
     layout = (order, (tile, *inner))
     width = shape.layout.element_size_in_bits if shape.layout else 0
     spec, whole = (
-        make_shape(shape.primitive_type, _logical(dims, order), *layout, element_size_in_bits=width)
+        make_shape(shape.element, _logical(dims, order), *layout, element_size_in_bits=width)
         for dims in (physical, tuple(n * t for n, t in zip(extents, sizes, strict=True)))
     )
     case.check(len(slots_of(whole)) == len(slots_of(spec)), "the padded shape has other slots")
@@ -210,7 +210,7 @@ def _tiles(array: Any, extents: tuple[int, ...], sizes: tuple[int, ...], lead: i
 
 def _gather_into(case: Case, t: TiledArray, ids: Any, want: Any) -> None:
     """Tiles into a tiled array with any layout, whose padding stays."""
-    plain = make_shape(t.layout.primitive_type, want.shape)
+    plain = make_shape(t.layout.element, want.shape)
     side = _side(case, plain)
     spec = side.spec
     case.note(into=_named(side))
@@ -227,7 +227,7 @@ def view(case: Case, shape: Shape) -> None:
     """A tile of any layout by CuTe's tiler, read and written. The definition slices the array."""
     dims = shape.dimensions
     if not dims or 0 in dims:
-        shape = make_shape(shape.primitive_type, dims := (3, 7))
+        shape = make_shape(shape.element, dims := (3, 7))
     side = _side(case, shape)
     spec = side.spec
     data = case.bench.source.place(spec.size_in_bytes, at_end=case.chance(2))

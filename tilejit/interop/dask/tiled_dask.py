@@ -129,7 +129,7 @@ class TiledDask:
         """
         own = of_the_layout(parameters, "relayout", "the tiled array")
         name = self.chunk.primitive_type
-        whole, spec = read_layout(layout, name, self.shape, padding, own)
+        whole, spec = read_layout(layout, self.chunk.element, self.shape, padding, own)
         if spec.primitive_type != name:
             raise LayoutError(
                 f"the tiled array is {name}, but the layout is for {spec.primitive_type}\n"
