@@ -83,6 +83,7 @@ def test_dir_lists_the_public_names() -> None:
     assert [name for name in listed if not name.startswith("__")] == sorted({*tj.__all__, "mlir"})
 
 
+@pytest.mark.full
 def test_a_star_import_has_all_names() -> None:
     code = "from tilejit import *; import tilejit; print(all(n in globals() for n in tilejit.__all__))"
     assert child(code).strip() == "True"

@@ -59,6 +59,7 @@ def test_a_note_tells_that_other_work_slowed_memcpy_down(noisy: int, quiet: int,
     assert noise_note([each] * quiet + [slowed] * noisy + [failed]) == note
 
 
+@pytest.mark.full
 def test_bars_have_names_and_a_legend() -> None:
     pytest.importorskip("matplotlib")
     from bench.plot import MOST_CASES, chart

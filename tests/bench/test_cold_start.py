@@ -33,6 +33,7 @@ def test_the_chart_shows_a_run_that_timed_numpys_import() -> None:
         chart_figures.cold_start(runs(import_tilejit=5))
 
 
+@pytest.mark.full
 def test_a_process_that_only_imports_numpy_does_nothing_else(tmp_path: Path) -> None:
     took = cold_start.process(tmp_path, "store", copies=False, numba=False)
     assert took[NUMPY][0] > 0

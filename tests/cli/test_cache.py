@@ -61,6 +61,7 @@ def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path)
     assert not list(store.glob("*.kernel"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["warm", "verify"])
 def test_commands_without_a_store_give_the_reason(command: str) -> None:
     result = child("cache", command, **NO_STORE)

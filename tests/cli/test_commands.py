@@ -37,6 +37,7 @@ def test_demo_shows_speeds_and_the_figure() -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+@pytest.mark.full
 def test_demo_fits_narrow_terminals() -> None:
     shown = run("demo", "--mib", 1, "--threads", 3, columns=36).stdout
     assert max(map(len, shown.splitlines())) <= 36
@@ -46,6 +47,7 @@ def test_demo_fits_narrow_terminals() -> None:
     assert max(int(shares[ROWS.index(name)]) for name in ("TileJIT copy", "memcpy")) == 100
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 3, 64])
 def test_all_rows_of_the_demo_have_the_same_threads(threads: int) -> None:
     facts = json.loads(run("demo", "--mib", 1, "--threads", threads, "--json").stdout)
@@ -167,6 +169,7 @@ def test_cache_is_shown_and_cleared(tmp_path: Path) -> None:
     assert not list((tmp_path / "store").glob("*.kernel"))
 
 
+@pytest.mark.full
 def test_a_disabled_cache_gives_the_reason() -> None:
     assert "TILEJIT_NO_CACHE is set" in child("cache", "info", TILEJIT_NO_CACHE="1").stdout
     result = child("cache", "clear", TILEJIT_NO_CACHE="1")

@@ -77,6 +77,7 @@ def test_arrays_and_directories(tmp_path: Path) -> None:
     assert "600 " not in run("show", packed / "x.npy").stdout
 
 
+@pytest.mark.full
 def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     assert "No such file" in fails("show", tmp_path / "none.npy")
     (tmp_path / "bad.npy").write_bytes(b"bad")

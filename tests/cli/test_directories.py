@@ -139,6 +139,7 @@ def test_indexes_that_are_refused(shards: Path, tmp_path: Path, index: Any, says
     assert set(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.full
 def test_an_interrupted_directory_is_resumed(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed, want = shards.with_name("packed"), shards.with_name("want")
     command = ("pack", shards, packed, "--layout", "tpu", "--resume")
@@ -216,6 +217,7 @@ def test_a_dry_run_prints_sizes_and_writes_nothing(tmp_path: Path, columns: int)
     assert [p.name for p in tmp_path.iterdir()] == [source.name]
 
 
+@pytest.mark.full
 def test_names_are_complete_without_a_terminal(tmp_path: Path) -> None:
     name = "model.layers.0.self_attention.query_projection.weight"
     save_file({name: np.ones((40, 300), np.float32)}, tmp_path / "model.safetensors")

@@ -88,6 +88,7 @@ def _quicker(words: list[str]) -> list[str]:
     return [*words, "--mib", "1"] if words[1] == "demo" else words
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_examples_do_not_depend_on_the_width_of_the_terminal(command: str) -> None:
     assert examples(command, 40) == examples(command, 80)

@@ -88,6 +88,7 @@ def test_no_clobber_keeps_existing_files(array: Path, model: Path, tmp_path: Pat
     assert not [p for p in tmp_path.rglob("*") if p.name.startswith(".tilejit")]
 
 
+@pytest.mark.full
 def test_a_checkpoint_is_packed_and_unpacked(model: Path) -> None:
     packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
     there = run("pack", model, packed, "--layout", "tpu")
@@ -236,6 +237,7 @@ def test_pack_names_tensors_that_are_mostly_padding(tmp_path: Path) -> None:
     assert run("unpack", packed, again).stderr == ""
 
 
+@pytest.mark.full
 def test_an_interrupted_run_says_how_to_continue(model: Path) -> None:
     target = model.with_name("out's.safetensors")
     words = ["pack", str(model), str(target), "--layout", "tpu", "--resume"]
@@ -256,6 +258,7 @@ def test_an_interrupted_run_says_how_to_continue(model: Path) -> None:
     assert target.read_bytes() == model.with_name("want.safetensors").read_bytes()
 
 
+@pytest.mark.full
 def test_a_layout_error_exits_with_2_and_shows_a_caret(array: Path) -> None:
     result = child("pack", array, array.with_name("out.npy"), "--layout", "{1,1}")
     assert result.returncode == 2
@@ -370,6 +373,7 @@ def test_parameters_of_formats_and_patterns(array: Path) -> None:
     assert run(*arguments, PATTERN, "mi=8").stdout == "f32[33,300]{1,0:T(8,1)}\n"
 
 
+@pytest.mark.full
 def test_parameters_for_every_tensor(model: Path) -> None:
     packed, other = model.with_name("packed.safetensors"), model.with_name("other.safetensors")
     pick = ("--tensor", "ids")

@@ -182,6 +182,7 @@ def test_errors_of_show() -> None:
     refuses("show", "f32[3,5]", "--layout", "nope")
 
 
+@pytest.mark.full
 def test_a_reader_that_closes_the_pipe_causes_no_error() -> None:
     command = [*COMMAND, "show", "bf16[1000,300]{1,0:T(8,128)(2,1)}", "--json"]
     with subprocess.Popen(

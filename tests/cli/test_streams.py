@@ -65,6 +65,7 @@ def test_tensors_go_through_pipes(tmp_path: Path) -> None:
     assert np.array_equal(load(back)["w"], X)
 
 
+@pytest.mark.full
 def test_a_redirected_file_is_not_copied(tmp_path: Path, packed: bytes) -> None:
     """It is read in place, even if no folder can hold a copy."""
     (tmp_path / "x.npy").write_bytes(npy(X))
@@ -115,12 +116,14 @@ def test_errors_name_what_cannot_be_piped(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.full
 def test_a_dry_run_to_standard_output_prints_the_report() -> None:
     code, out, error = piped("pack", "-", "-", "--dry-run", "--layout", LAYOUT, data=npy(X))
     assert (code, error) == (0, "")
     assert b"nothing was written" in out
 
 
+@pytest.mark.full
 def test_quiet_commands_print_nothing(tmp_path: Path, packed: bytes) -> None:
     assert piped("pack", "-", tmp_path / "y.npy", "-q", "--layout", LAYOUT, data=npy(X)) == (0, b"", "")
     assert (tmp_path / "y.npy").read_bytes() == packed

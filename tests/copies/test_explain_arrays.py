@@ -13,6 +13,7 @@ import tilejit as tj
 F4 = np.zeros((100, 120), "f4")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("src", "dst"),
     [

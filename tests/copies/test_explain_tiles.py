@@ -30,6 +30,7 @@ def int4() -> tj.TiledArray:
     return tj.pack(np.ones((64, 256), ml_dtypes.int4), "{1,0:T(64,128)(8,1)E(4)}")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("make", "ids"), [(f32, IDS), (bf16, IDS), (int4, [1, 0, 1])], ids=["f32", "bf16", "int4"]
 )

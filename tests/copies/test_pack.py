@@ -374,6 +374,7 @@ def test_arrays_beyond_numpys_limits() -> None:
         tj.unpack(b"", "f32[0,4611686018427387904,4611686018427387904]")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "dtype", "low", "high"),
     [("s4", np.int8, -8, 7), ("u4", np.uint8, 0, 15), ("s2", np.int8, -2, 1), ("u2", np.uint8, 0, 3)],

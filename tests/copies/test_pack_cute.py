@@ -120,6 +120,7 @@ def test_text_json_and_pickle_restore_the_shape(shape: CuteShape) -> None:
     assert pickle.loads(pickle.dumps(shape)) == shape
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first", ["tpu", *(text for text, dims in TEXTS if dims == (24, 128))])
 @pytest.mark.parametrize("second", ["{0,1:T(32,8)}", K_MAJOR, "Sw<2,4,2> o 0 o (24,128):(1,32)"])
 def test_relayout_is_pack_of_unpack(first: str, second: str) -> None:

@@ -271,6 +271,7 @@ with open(sys.argv[1], "rb") as file:
 """
 
 
+@pytest.mark.full
 def test_plans_work_in_another_process(tmp_path: Path) -> None:
     """Kernels, with a table or without, and NumPy's copies. Addresses of this process are not pickled."""
     plans = []

@@ -124,6 +124,7 @@ def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ..
     assert t.buffer.tobytes() == before
 
 
+@pytest.mark.full
 @given(tilings())
 @settings(max_examples=examples(5, full=50))
 def test_scatter_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ...]]) -> None:

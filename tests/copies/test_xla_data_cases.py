@@ -114,6 +114,7 @@ def test_index_util_round_trip(order: list[int]) -> None:
     assert (tj.linear_index(shape, tj.multi_index(shape, slots)) == slots).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES["pack_subbyte"], ids=lambda c: f"{c['bits']} {c['dims']}{c['perm']}")
 @pytest.mark.parametrize("sign", ["s", "u"])
 def test_packed_integers(case: dict[str, Any], sign: str) -> None:

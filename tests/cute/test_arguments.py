@@ -218,6 +218,7 @@ def test_other_types(ask: Callable[[], Any]) -> None:
         ask()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(300))
 def test_injectivity_agrees_with_a_table(number: int) -> None:
     a = draw.layout(picker(np.random.default_rng(number)), signed=True)
@@ -242,6 +243,7 @@ def test_injectivity_without_a_table(text: str, answer: bool) -> None:
     assert cute.is_injective(parse(text)) == answer
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(300))
 def test_colliding_indices_share_an_offset(number: int) -> None:
     """Two indices with one offset are found whenever a table has any."""

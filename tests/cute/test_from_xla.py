@@ -109,6 +109,7 @@ def test_every_index(shape: tj.Shape) -> None:
     assert all(extent >= n for extent, n in zip(found.box, found.bound, strict=True))
 
 
+@pytest.mark.full
 def test_every_small_tiling() -> None:
     """All shapes with up to two small tiles: a layout is found exactly if an exhaustive search finds one."""
     layouts = refusals = 0

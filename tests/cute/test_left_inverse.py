@@ -22,6 +22,7 @@ def gives_back(found: Layout, layout: Layout) -> bool:
     return bool((found(layout(places)) == places).all())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [

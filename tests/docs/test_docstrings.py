@@ -183,7 +183,7 @@ def test_properties_have_a_summary() -> None:
         check_summary(inspect.getdoc(value))
 
 
-@pytest.mark.parametrize("name", few_by_default([*ROUTINES, *CLASSES, *properties()], 30))
+@pytest.mark.parametrize("name", few_by_default([*ROUTINES, *CLASSES, *properties()], 15))
 def test_examples_give_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)

@@ -76,6 +76,7 @@ def test_with_numbers(name: str) -> None:
         same_bits(tj.elementwise(lambda a, other=other: TWO[name](other, a))(x), TWO[name](other, x))
 
 
+@pytest.mark.full
 def test_of_several_dtypes() -> None:
     x, n = np.array(SPECIAL, np.float32), np.arange(-3, 5)
     for function in TWO.values():

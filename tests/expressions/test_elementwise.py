@@ -196,6 +196,7 @@ def test_clip(dtype: Any) -> None:
         assert np.array_equal(limits(x, low, high), x.clip(low, high))
 
 
+@pytest.mark.full
 def test_python_numbers_stay_weak() -> None:
     """The result of floats alone takes the dtype of the array that it meets, with any operator."""
     for function in (
@@ -220,6 +221,7 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
         assert got.tobytes() == wide.astype(ml_dtypes.bfloat16).tobytes()
 
 
+@pytest.mark.full
 def test_doubles_to_halves_are_rounded_once() -> None:
     """Closer to the midpoint of two halves than float32 can tell, in lanes, tails and numbers."""
     halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float64)
@@ -235,6 +237,7 @@ def test_doubles_to_halves_are_rounded_once() -> None:
     assert tj.elementwise(lambda h, s: h * 0 + s)(np.ones(3, np.float16), 2049.0000005)[0] == 2050
 
 
+@pytest.mark.full
 def test_tiled_arrays_slot_by_slot() -> None:
     layout = "{1,0:T(8,128)}"
     t, u = tj.pack(X, layout, padding=0), tj.pack(X * 2, layout)
@@ -570,6 +573,7 @@ CONSTANT = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)
 def test_results_that_use_no_array_have_no_dimensions(function: Any) -> None:
     x, y = np.ones((2, 3), np.float32), np.ones(3, np.float32)

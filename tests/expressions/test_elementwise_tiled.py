@@ -87,6 +87,7 @@ def test_threads_and_reductions(threads: Any) -> None:
     assert np.isclose(tj.elementwise(np.sum)(tj.pack(x, LAYOUTS[0], padding=9)), x.sum())
 
 
+@pytest.mark.full
 def test_reductions_along_dimensions_of_a_tiled_array() -> None:
     """Not of its slots, which have one dimension and padding."""
     x = RNG.random(SMALL, np.float32)

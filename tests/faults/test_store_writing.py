@@ -214,6 +214,7 @@ exec "$3" -c "$4" "$2"
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no file systems of a test's own here")
 @pytest.mark.parametrize("limit", ["size=64k", "nr_inodes=12"])
 def test_a_full_disk_that_becomes_read_only(limit: str, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def error_of(action: Any) -> str:
     return str(caught.value)
 
 
+@pytest.mark.full
 def test_the_summary_counts_what_a_cast_loses(model: Path) -> None:
     out = model.with_name("out.safetensors")
     arguments = "pack", model, out, "--layout", "{1,0:T(2,2)}", "--dtype", "s8", "--casting", "unsafe"

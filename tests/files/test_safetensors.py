@@ -81,6 +81,7 @@ def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> Non
     assert file.metadata["format"] == "pt"
 
 
+@pytest.mark.full
 def test_tensors_are_aligned(source: Path) -> None:
     packed = source.with_name("packed.safetensors")
     plan_file_pack(source, "tpu-doc").write(packed)

@@ -115,6 +115,7 @@ def test_a_flat_file_is_the_whole_buffer(
     assert [p.name for p in tmp_path.iterdir()] == ["x.bin"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("first", "second", "chunks", "moves"),
     [
@@ -186,6 +187,7 @@ def test_nothing_is_computed_early(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["z"]  # no unfinished file
 
 
+@pytest.mark.full
 def test_an_array_exists_once_all_its_chunks_do(tmp_path: Path, seed: int) -> None:
     """A run that fails leaves no array, which would hold zeros. The next run writes it."""
     x = drawn((64, 256), "f4", seed)

@@ -37,6 +37,7 @@ for name in names:
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("needy", NEEDS)
 def test_a_failed_import_says_what_to_install(needy: str) -> None:
     library, extra = NEEDS[needy]

@@ -62,6 +62,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("codec", "dtype"),
     [*((codec, "f4") for codec in LAYOUTS), *((LAYOUTS[0], t) for t in (">i2", "c8"))],
@@ -86,6 +87,7 @@ def test_booleans_and_arrays_of_any_rank() -> None:
         assert np.array_equal(zarr.open_array(store, mode="r")[...], x)
 
 
+@pytest.mark.full
 def test_a_fresh_process_finds_the_codec(tmp_path: Path) -> None:
     x = ramp((64, 256), np.float32)
     made(LocalStore(tmp_path / "a.zarr"), x, (32, 128), TileCodec("tpu"))
@@ -154,6 +156,7 @@ SELECTIONS: list[Any] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("codec", "dtype"),
     [

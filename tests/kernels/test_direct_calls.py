@@ -256,6 +256,7 @@ def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
     assert found.flags.num == empty(shape, a.dtype).flags.num
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "?"])
 @pytest.mark.parametrize("reduce", [np.sum, np.min, np.max, np.mean])
 def test_numbers_are_returned(reduce: Any, dtype: str) -> None:
@@ -346,6 +347,7 @@ def test_memory_stays_flat(name: str) -> None:
     assert sys.getallocatedblocks() - before < 500
 
 
+@pytest.mark.full
 def test_unused_arrays_and_objects_are_freed() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)

@@ -85,7 +85,7 @@ def same(kernel: Any, function: Callable[..., None], given: tuple[Any, ...]) -> 
 
 @pytest.mark.parametrize("size", ["auto", 3, 64], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-@pytest.mark.parametrize("function", few_by_default(KERNELS, 2), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", few_by_default(KERNELS, 1), ids=lambda f: f.__name__)
 def test_kernels_agree_with_python(function: Callable[..., None], tail: str, size: Any) -> None:
     kernel = tj.kernel(function, tail=tail, virtual_vector_size=size)
     for index in ("i8", "i4"):
@@ -226,6 +226,7 @@ def test_bounds_that_count_down_or_divide_are_refused() -> None:
             tj.kernel(function)(np.ones(9), np.zeros(1, np.int64))
 
 
+@pytest.mark.full
 def test_verify_and_other_options() -> None:
     given = matrix(7, "i8")
     for options in ({"verify": True}, {"vectorize_at": "after_tile"}, {"parallel": 2}, {"parallel": False}):

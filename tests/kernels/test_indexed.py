@@ -292,6 +292,7 @@ def test_narrow_indices_must_be_converted_before_arithmetic() -> None:
     same(tj.kernel(refused), refused, np.zeros(3), np.arange(9.0), np.array([1, -5, 7]))
 
 
+@pytest.mark.full
 def test_sums_of_gathered_elements() -> None:
     def total(x, idx):
         s = 0.0
@@ -359,6 +360,7 @@ def table(y, x, idx):
             x[i, j] = y[idx[j]] + y[idx[idx[i] // 2]]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bounds", ["check", "mask"])
 @pytest.mark.parametrize("size", [8, 256, (4, 4)])
 @pytest.mark.parametrize("function", [running, diagonal, conditional, table], ids=lambda f: f.__name__)

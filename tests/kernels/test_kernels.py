@@ -386,6 +386,7 @@ def test_threads(threads: Any) -> None:
         same(made, one_loop_in_parallel, vector(np.float32, count))
 
 
+@pytest.mark.full
 def test_orders_and_strides() -> None:
     for view in (lambda x: x.T.copy().T, lambda x: x[::2, ::3], lambda x: x[::-1, ::-1], lambda x: x[:, :50]):
         a, b, c, alpha = arguments(np.float32)
@@ -912,6 +913,7 @@ def picked(a, b, c, alpha):
             c[i, j] = a[i, j // 2] + a[i % 4, (3 * j + 1) // 4] * alpha
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("tail", TAILS)
 def test_each_lane_has_its_own_subscripts(tail: str, dtype: Any) -> None:

@@ -195,6 +195,7 @@ def moved_plainly(x, y, k):
             y[i + k, j] = x[i, j] + y[i + k, j]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "options"), [(moved, {}), (moved_plainly, {"parallel": 2})])
 def test_verify_names_parallel_iterations_that_depend_on_each_other(function: Any, options: Any) -> None:
     """An element that an iteration reads and writes is its own. x and y may be one array."""

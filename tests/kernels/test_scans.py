@@ -201,6 +201,7 @@ def columns(a, y):
             y[i, j] = s
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("function", "axis"), [(rows, 1), (columns, 0)])
 def test_along_an_axis(function: Callable[..., Any], axis: int, threads: int) -> None:

@@ -187,6 +187,7 @@ def test_scans(size: Any, tail: str) -> None:
         check(scanned, (count,), "i8", virtual_vector_size=size, vectorize_scans=True, tail=tail)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [3, 64, 100, 256])
 def test_sizes_that_divide_leave_no_tail_but_blocks_may(size: int) -> None:
     check(triad, (3 * size,), virtual_vector_size=size, tail="assume_divisible")
@@ -243,6 +244,7 @@ def test_expressions(size: Any) -> None:
     )
 
 
+@pytest.mark.full
 def test_tiled_operands() -> None:
     a, b = arrays((300, 500))[:2]
     for size in (100, (5, 48), "2*hw"):

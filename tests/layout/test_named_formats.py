@@ -186,6 +186,7 @@ def test_every_format_has_a_row() -> None:
     assert set(tj.formats()) <= {row.name for row in ROWS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "dtype", "dims"),
     [

@@ -33,7 +33,7 @@ def printed(case: OptCase) -> str:
     )
 
 
-@pytest.mark.parametrize("case", few_by_default(CASES, 3), ids=str)
+@pytest.mark.parametrize("case", few_by_default(CASES, 1), ids=str)
 def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
     assert len(checked.cases) >= 1
@@ -88,6 +88,7 @@ def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:
         mlir.check(LOOPS[name], OPT[version][f"loop: {name}"])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("mlir-opt-16") is None, reason="mlir-opt-16 is not installed")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_stored_texts_are_mlirs_output(case: OptCase) -> None:
@@ -109,7 +110,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 6))
+@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 2))
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives the same as arithmetic on numbers."""
     text = OPERATIONS[name]
@@ -149,6 +150,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("name", FOREIGN)
 def test_accesses_that_mlir_cannot_express(name: str, interpreted: bool) -> None:

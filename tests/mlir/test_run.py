@@ -337,6 +337,7 @@ def test_options_are_checked() -> None:
     assert eight == mlir.super_vectorize(VECRED, virtual_vector_size=8)
 
 
+@pytest.mark.full
 def test_options_in_one_string() -> None:
     """In the form of the seeds for mlir-opt, with the same meaning as the keywords."""
     rows = "virtual-vector-size=32,256 test-fastest-varying=1,0"

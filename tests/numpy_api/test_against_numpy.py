@@ -139,6 +139,7 @@ def test_roll(x: Any, data: Any) -> None:
     assert_same(outcome(tj.roll, x, shift, axis), outcome(np.roll, x, shift, axis))
 
 
+@pytest.mark.full
 @EXAMPLES
 @given(drawn.dtypes().flatmap(lambda d: drawn.arrays(d, 1)), st.integers(1, 4), st.data())
 def test_concatenate_and_stack(x: Any, count: int, data: Any) -> None:

@@ -256,6 +256,7 @@ CALLS: dict[str, Callable[[], tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("errors", ["warn", "raise", "ignore"])
 @pytest.mark.parametrize("name", CALLS)

@@ -104,6 +104,7 @@ def check(case: str, ours: Any, theirs: Any) -> None:
         raise AssertionError(case) from error
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["f4", "u1", ml_dtypes.bfloat16], ids=["f4", "u1", "bf16"])
 @pytest.mark.parametrize("name", few_by_default([*CALLS], 8))
 def test_routines(name: str, dtype: Any) -> None:
@@ -126,6 +127,7 @@ def test_methods(name: str, dtype: str) -> None:
 SWAPPED = ("ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad", "take")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [n for n in CALLS if n.split(",")[0].split()[0] in SWAPPED])
 def test_swapped_routines(name: str) -> None:
     for case, x in arrays("f4").items():

@@ -84,6 +84,7 @@ def test_multiples_of_a_hardware_vector(size: Any) -> None:
     assert f"super-vectors {shape} " in str(added(virtual_vector_size=size).report())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [24, 20, 5, (3, 7)], ids=str)
 def test_no_multiple_of_registers_is_needed(size: Any) -> None:
     """A super-vector consists of registers, the last of which may be partial."""
@@ -174,6 +175,7 @@ def fragments(a, w, c):
                     c[i, j, k, m] = a[i, j, k, m] * w[k, m]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("count", [1, 2])
 def test_shapes_of_tensor_cores(count: int) -> None:
     """GPU: vector<k . warp x 4 x 4x4>, four loops."""
@@ -622,6 +624,7 @@ func.func @sums(%A: memref<?xf32>, %n: index) -> (f32, f32) {
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("loops", ["k", "%k", ("k",), ("i", "k")], ids=str)
 def test_reductions_of_selected_loops(mlir: Any, loops: Any) -> None:
     """The seed's utility function gets a map from loops to reductions. Here loops are given by name."""

@@ -313,6 +313,7 @@ def test_threads_share_plans_while_caches_are_cleared() -> None:
         assert all(pool.map(work, range(6)))
 
 
+@pytest.mark.full
 def test_direct_calls_can_be_disabled() -> None:
     code = (
         "import numpy as np, tilejit as tj\n"

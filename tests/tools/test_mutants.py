@@ -71,6 +71,7 @@ def test_likely_test_files_come_first(project: Path) -> None:
     assert [[file.stem for file in part] for part in by_name] == [["test_other", "test_double"], []]
 
 
+@pytest.mark.full
 def test_outcomes(project: Path, tmp_path: Path) -> None:
     """Each mutant is removed again, so the second one is judged by itself."""
     trial = Trial(project, tmp_path / "store", 60)
@@ -90,6 +91,7 @@ def test_a_mutant_without_likely_tests_is_untested(project: Path, tmp_path: Path
     assert exit_code([outcome] + [Outcome("killed")] * 39) == 1
 
 
+@pytest.mark.full
 def test_a_test_that_fails_anyway_proves_nothing(project: Path, tmp_path: Path) -> None:
     (project / "tests" / "test_double.py").write_text("def test_double():\n    assert False\n")
     outcome = Trial(project, tmp_path / "store", 60).run(Mutant("three", "", "2 * x", "3 * x"))
@@ -97,6 +99,7 @@ def test_a_test_that_fails_anyway_proves_nothing(project: Path, tmp_path: Path) 
     assert exit_code([outcome] + [Outcome("killed")] * 39) == 1
 
 
+@pytest.mark.full
 def test_a_crash_names_the_test(project: Path, tmp_path: Path) -> None:
     trial = Trial(project, tmp_path / "store", 60)
     outcome = trial.run(Mutant("crash", "", "return 2 * x", "import ctypes; return ctypes.string_at(0)"))

@@ -143,6 +143,7 @@ def check(case: dict[str, Any], answer: dict[str, Any]) -> None:
         assert colors == wanted.tolist(), spec
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [*NAMED, *ALONE])
 def test_named_layouts(opened: Any, text: str, seed: int) -> None:
     layout = tj.as_layout(text) if "[" in text else tj.cute.parse(text)

@@ -96,6 +96,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
     return room[-room.ctypes.data % 64 :][:size]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize(("family", "form"), few_by_default(forms(), 1), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, level: str) -> None:

@@ -87,6 +87,7 @@ def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
     assert last.startswith(wanted), f"{level}: {done.returncode} in {last}\n{done.stderr}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("level", [*LEVELS, "AVX2", "Sse2", "avx", "generic", "NEON"])
 def test_the_cpu_level_setting(level: str) -> None:
     """A level that this CPU has is used; any other is an error that lists the levels."""

@@ -109,7 +109,7 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
 
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize(
-    "name", few_by_default(sorted(FAMILIES.keys() - {"transpose"}), 6)
+    "name", few_by_default(sorted(FAMILIES.keys() - {"transpose"}), 2)
 )  # see test_vector_transposes.py
 def test_each_family(name: str, level: str) -> None:
     """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones.

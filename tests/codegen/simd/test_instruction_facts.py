@@ -36,7 +36,7 @@ def native(kernel: SmallKernel, level: str) -> NativeFunction:
 
 
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize("name", few_by_default(NAMES, 4))
+@pytest.mark.parametrize("name", few_by_default(NAMES, 2))
 def test_each_shape_alone(name: str, level: str) -> None:
     """The kernel of one instruction writes what its meaning says, flush against guard pages."""
     source, target = Guarded(1 << 16), Guarded(1 << 16)

@@ -69,6 +69,7 @@ def test_narrowed(name: str) -> None:
     assert not differ.size, (bits(x)[differ[:3]], bits(wanted)[differ[:3]], bits(out)[differ[:3]])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SHORT)
 def test_widened(name: str) -> None:
     """In copies, and for halves in loops: every bit, including those of NaNs."""

@@ -90,6 +90,7 @@ def test_transposes_use_neon(tmp_path: Path) -> None:
     assert any(NEON_REGISTER.search(text) for text in texts)
 
 
+@pytest.mark.full
 def test_the_driver_detects_errors(tmp_path: Path) -> None:
     """A wrong byte is reported in every placement; a byte beyond either storage ends the run."""
     case = next(case for case in cases() if case.name == "elements of 4 bytes, steps 2 and 3")

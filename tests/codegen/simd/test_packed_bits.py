@@ -57,6 +57,7 @@ def test_layouts_by_definition(layout: str, dims: tuple[int, int], offset: int, 
     assert out.tobytes() == unpacked_by_definition(wanted, shape).tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text", ["s4[2,14]{1,0:T(5)E(4)}", "u2[3,40]{1,0:T(9)E(2)}", "pred[3,80]{1,0:T(9)E(1)}"]
 )

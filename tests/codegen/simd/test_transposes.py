@@ -90,7 +90,7 @@ def judge(program: CopyProgram) -> None:
 
 
 @STREAM
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", few_by_default(WIDTHS, 2))
 def test_every_shape(width: int, stream: bool) -> None:
     some = spread(problems(width), 5)
     for shape in some:

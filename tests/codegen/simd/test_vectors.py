@@ -162,6 +162,7 @@ def test_reductions(dtype: str) -> None:
 WIDTHS = ("i8x2", "i8x64", "u16x4", "i32x64", "f32x2", "f32x64", "f64x4", "u64x2", "i1x256", "i8x256")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", WIDTHS)
 def test_lane_counts(kind: str) -> None:
     """Narrower and wider than registers."""
