@@ -15,6 +15,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 MOST_LINES = 150
 
 
+@pytest.mark.full
 def test_the_blocks_run_as_one_file(tmp_path: Path) -> None:
     """`tests/docs` runs them block by block, together with the commands."""
     file = tmp_path / "readme.py"

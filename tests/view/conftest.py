@@ -20,6 +20,14 @@ PACKAGES = "chromium chromium-driver"
 OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,960")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in the browser run with `--full`."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.full)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The browser, which is closed at the end of the run."""
