@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.tools.oracle import environment
 
 ROOT = Path(__file__).parents[2]
