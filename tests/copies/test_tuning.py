@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.tools.extent import few_by_default, lower_levels
+from tests.tools.extent import lower_levels
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import run_python
 
@@ -120,7 +120,7 @@ KINDS: dict[str, Callable[[], tuple[Array, Array]]] = {
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", few_by_default(tuple(KINDS), 2))
+@pytest.mark.parametrize("kind", tuple(KINDS))
 def test_sizes_change_the_kernels_and_not_the_bytes(kind: str) -> None:
     """In one dimension and in two, with both arrays flush with a guard page."""
     sources = set()

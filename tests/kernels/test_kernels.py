@@ -20,7 +20,6 @@ import tilejit as tj
 from tests.codegen.passes.table import REASONS
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
-from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
@@ -175,7 +174,7 @@ def test_kernels_agree_with_python(function: Callable[..., Any], size: Any) -> N
 
 @pytest.mark.full
 @pytest.mark.parametrize("tail", TAILS)
-@pytest.mark.parametrize("function", few_by_default(FUNCTIONS, 4), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_tails(function: Callable[..., Any], tail: str) -> None:
     made = tj.kernel(virtual_vector_size=64, tail=tail)(function)
     for columns in (1, 15, 16, 64, 131):

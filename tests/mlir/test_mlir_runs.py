@@ -13,7 +13,6 @@ pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", ex
 from tests.mlir.loops import LOOPS, SIZE, inputs
 from tests.mlir.opt_texts import OPT
 from tests.mlir.texts import VECTOR_ADD_2D
-from tests.tools.extent import few_by_default
 from tilejit import mlir
 
 TOOLS = tuple(shutil.which(f"mlir-{name}-16") for name in ("opt", "cpu-runner"))
@@ -131,7 +130,7 @@ VECTORIZED = [name for name in OPT[16] if name.startswith("loop: ")]
 
 @pytest.mark.full
 @needs_mlir
-@pytest.mark.parametrize("name", few_by_default(VECTORIZED, 4))
+@pytest.mark.parametrize("name", VECTORIZED)
 def test_mlir_runs_its_own_text_as_tilejit_reads_it(name: str) -> None:
     """Right or wrong, MLIR's vectors write the same into %C as TileJIT's interpretation of them."""
     text = OPT[16][name]

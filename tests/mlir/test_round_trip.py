@@ -44,7 +44,7 @@ SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 @pytest.mark.full
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("case", few_by_default(CASES, 2), ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_mlirs_text_agrees_if_arrays_end_with_loops(case: OptCase, version: int) -> None:
     """MLIR's stores have no masks, so they continue to the end of the array."""
     text = OPT[version][case.name]
@@ -77,7 +77,7 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
 
 @pytest.mark.full
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", few_by_default(WRONG, 6))
+@pytest.mark.parametrize("name", WRONG)
 def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:
     """`check` says where the super-vectors of MLIR's pass differ from its loops."""
     if name in RIGHT:

@@ -12,7 +12,6 @@ import pytest
 import tilejit as tj
 from codegen.support.errors import KernelError
 from tests.numpy_api.drawn import assert_same, outcome
-from tests.tools.extent import few_by_default
 
 Array = np.ndarray[Any, Any]
 
@@ -106,7 +105,7 @@ def check(case: str, ours: Any, theirs: Any) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", ["f4", "u1", ml_dtypes.bfloat16], ids=["f4", "u1", "bf16"])
-@pytest.mark.parametrize("name", few_by_default([*CALLS], 8))
+@pytest.mark.parametrize("name", [*CALLS])
 def test_routines(name: str, dtype: Any) -> None:
     for case, x in arrays(dtype).items():
         ours, theirs = (outcome(CALLS[name], module, x) for module in (tj, np))

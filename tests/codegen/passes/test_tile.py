@@ -16,13 +16,12 @@ from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, ove
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
 from tests.kernels.test_kernels import arguments, same, scaled
-from tests.tools.extent import few_by_default
 
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("row", few_by_default(MEANT, 40), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_same_meaning(row: Row) -> None:
     """In tiles, and in super-vectors inside tiles."""
     loops = [each for root in loops_of(row.kernel.body) for each in root.all()]

@@ -28,7 +28,6 @@ from codegen.support.cpu import host_levels, level_named
 from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.conftest import SEED
-from tests.tools.extent import few_by_default
 
 LANES, ROUNDS = 16, 2
 LIVE = 5
@@ -98,7 +97,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize(("family", "form"), few_by_default(forms(), 1), ids=lambda x: getattr(x, "name", x))
+@pytest.mark.parametrize(("family", "form"), forms(), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, level: str) -> None:
     """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
     counts = [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]

@@ -15,7 +15,7 @@ from tests.codegen.simd.cases import STREAM, through_tables
 from tests.codegen.simd.levels import AtLevels
 from tests.codegen.simd.problems import arenas
 from tests.conftest import SEED
-from tests.tools.extent import examples, few_by_default
+from tests.tools.extent import examples
 from tests.tools.guard import Guarded
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 from tests.tools.strategies import picker, shape
@@ -97,7 +97,7 @@ def both_ways(spec: Any, thresholds: Thresholds, gaps: range, *, threads: int = 
 
 @pytest.mark.full
 @pytest.mark.parametrize("thresholds", [CACHED, PAST_IT], ids=["in cache", "past it"])
-@pytest.mark.parametrize("name", few_by_default(NAMES, 6))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_alignment(name: str, thresholds: Thresholds) -> None:
     both_ways(spec_of(name), thresholds, range(64))
 
@@ -165,7 +165,7 @@ TABLES = {case.name: case for case in through_tables(np.random.default_rng(SEED)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", few_by_default(list(TABLES), 4))
+@pytest.mark.parametrize("name", list(TABLES))
 def test_tables(name: str) -> None:
     """Entries in an order that only a table has. Streaming stores go to full lines."""
     source, target = Guarded(1 << 17), Guarded(1 << 17)

@@ -101,7 +101,7 @@ def test_every_shape(width: int, stream: bool) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("width", few_by_default(WIDTHS, 4))
+@pytest.mark.parametrize("width", WIDTHS)
 def test_every_alignment(width: int) -> None:
     """Heads and tails of result rows: rows that begin on lines, and rows that begin anywhere."""
     side = max(LINE // width, 2)
