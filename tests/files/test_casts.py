@@ -158,3 +158,16 @@ def test_every_lost_value_counts_once(
         assert (found.total, found.nan, found.inf) == (5, 0, 0)
         return
     assert found == Losses(8, **losses)
+
+
+def test_a_resumed_run_says_which_losses_it_cannot_count(tmp_path: Path) -> None:
+    """A summary of the second run alone would suggest that the first one lost nothing."""
+    model, out = tmp_path / "model", tmp_path / "out"
+    model.mkdir()
+    np.save(model / "a.npy", WEIGHTS)
+    np.save(model / "b.npy", np.ones((2, 4), np.float32))
+    (out / "b.npy").mkdir(parents=True)
+    arguments = "pack", model, out, "--layout", "{1,0:T(2,2)}", "--dtype", "f16", "--resume"
+    fails(*arguments)
+    (out / "b.npy").rmdir()
+    assert "an earlier run converted 8 values; their losses are not counted" in run(*arguments).stderr

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +239,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     for rule in rules.idle(names) if rules and not job.array else ():
         pattern = rule.pattern.pattern[:60]
         note += f"the rule in line {rule.line} never applies: no tensor matches {pattern!r} first\n"
-    say_notes(note + _losses(job))
+    say_notes(note + _losses(job) + ("" if options.dry_run else _uncounted(job)))
 
 
 def _losses(job: _Job) -> str:
@@ -260,6 +261,13 @@ def _losses(job: _Job) -> str:
     elif not job.array:
         text += f"  in {printable(tensor)}\n"
     return text
+
+
+def _uncounted(job: _Job) -> str:
+    """The line about values that an earlier run converted, whose losses are not known; "" if none."""
+    changes = [c for plan in job.plans.values() for c in plan.converted if c.cast is not None]
+    left = sum(prod(c.spec.dimensions) - c.cast.losses.values for c in changes if c.cast is not None)
+    return f"an earlier run converted {left:,} values; their losses are not counted\n" if left else ""
 
 
 def _raw_elements(plans: Mapping[str, Plan]) -> str:
