@@ -75,11 +75,11 @@ class Engine(DirectLoops[Parameters, Result]):
     def flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
         """The program that earlier calls used for such arrays; None without one, or if they do not qualify.
 
-        Arrays qualify if they have one shape, are in C order, and are disjoint or identical. No more is
-        checked, because small arrays take less time to compute than to check.
+        Arrays qualify if they have one shape, are in C order, and are disjoint or identical, and if `out` is
+        writable. No more is checked, because small arrays take less time to compute than to check.
         """
-        shape, here, size = out.shape, address(out), out.nbytes
-        if not out.flags.c_contiguous:
+        shape, here, size, flags = out.shape, address(out), out.nbytes, out.flags
+        if not (flags.c_contiguous and flags.writeable):
             return None
         dtypes = [out.dtype]
         for x in args:
