@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
 import pytest
@@ -40,13 +41,13 @@ def examples(plain: int, *, full: int) -> int:
 
 
 def spread(cases: Sequence[T], count: int) -> Sequence[T]:
-    """`count` cases spread evenly over the sequence; all with `--full`."""
+    """Cases spread evenly over the sequence, `count` to twice as many; all with `--full`."""
     step = 1 if is_full() else max(1, len(cases) // count)
     return cases[::step]
 
 
 def few_by_default(cases: Sequence[T], count: int) -> list[ParameterSet | T]:
-    """Values for `parametrize`: `count` of them spread evenly, and the others only with `--full`."""
+    """Values for `parametrize`: those that `spread` takes, and the others only with `--full`."""
     step = max(1, len(cases) // count)
     return [
         case
@@ -75,14 +76,16 @@ def covering(cases: Sequence[Mapping[str, object]]) -> list[int]:
     pairs = [frozenset((name, _identity(value)) for name, value in case.items()) for case in cases]
     chosen: list[int] = []
     seen: set[tuple[str, object]] = set()
-    gains = {position: len(pair) for position, pair in enumerate(pairs)}
-    while gains:
-        position = max(gains, key=gains.__getitem__)  # the first of equals
-        if gains[position] == 0:
-            break
-        chosen.append(position)
-        seen |= pairs[position]
-        gains = {k: len(pairs[k] - seen) for k in gains if k != position}
+    queue = [(-len(pair), position) for position, pair in enumerate(pairs)]  # the first of equals leads
+    heapify(queue)
+    while queue:
+        known, position = heappop(queue)
+        gain = len(pairs[position] - seen)  # never more than when it was queued
+        if gain == -known > 0:
+            chosen.append(position)
+            seen |= pairs[position]
+        elif gain:
+            heappush(queue, (-gain, position))
     return sorted(chosen)
 
 
