@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
-import tilejit as tj
 from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
@@ -139,7 +138,7 @@ FACTS: dict[str, tuple[Any, ...]] = {
     "last_cache_bytes": (0, 32 << 20, 300 << 20),
     "stream_bytes": (0, 1000, 2 << 20, None),
 }
-"""What machines differ in, apart from the CPU level, which kernels are compiled for."""
+"""The properties in which machines differ. The CPU level stays, because kernels are compiled for it."""
 
 REPEATS = 4
 """Repetitions after the first call. Native code answers the last ones."""
@@ -271,7 +270,7 @@ def _run_shaped(case: Case, kind: str) -> None:
 def _thresholds(case: Case) -> Iterator[None]:
     """Sometimes another machine or lower thresholds, so that small arrays take the paths of large ones.
 
-    A description of a machine empties all caches, of plans that were made with other thresholds, too.
+    `described` empties all caches, so no plan outlives the thresholds that it was made with.
     """
     one_in = case.one_of(2, 4, 4, 20)
     changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(one_in)]
@@ -282,7 +281,6 @@ def _thresholds(case: Case) -> Iterator[None]:
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     for module, name, value in changed:
         setattr(module, name, value)
-    tj.clear_caches()
     try:
         with described(replace(machine(), **facts)):
             yield
