@@ -93,7 +93,7 @@ def test_buffered_pipes_leave_no_files(tmp_path: Path) -> None:
         (b"", ("-", "-"), 1, "standard input is empty"),
         (b"hello, world", ("-", "-"), 1, "neither a .npy nor a .safetensors"),
         (npy(X)[:-5], ("-", "-"), 1, "'standard input' is not a .npy file"),
-        (npy(X), ("-", "y.safetensors"), 2, "IN is .npy and OUT is .safetensors"),
+        (npy(X), ("-", "y.safetensors"), 2, "IN is a .npy file and OUT is a .safetensors file"),
         (npy(X), ("-", "-", "--resume"), 2, "--resume is for files"),
         (npy(X), (".", "-"), 2, "IN is a directory"),
         (npy(X), ("-", "-", "--tensor", "w"), 2, "--tensor is for .safetensors"),

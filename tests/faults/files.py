@@ -195,9 +195,9 @@ def _interruptible(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complaints(text: str) -> str:
-    """What a command printed on stderr, without the line about how to unpack the file."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("unpack it with: "))
+    """What a command printed on stderr, without its notes on a packed file."""
+    notes = ("unpack it with: ", "tiles are mostly empty: ", "  a layout with smaller tiles ")
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(notes))
 
 
 def one_message(text: str) -> bool:

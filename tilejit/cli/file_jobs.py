@@ -67,6 +67,7 @@ class _Job:
         files: whether reports name files.
         array: whether the plan is for one array. Its file does not record the layout, so the report does.
         err: whether reports go to stderr, because standard output is the file.
+        raw: whether it writes raw bytes, which have no dtype.
     """
 
     plans: Mapping[str, Plan]
@@ -75,6 +76,7 @@ class _Job:
     files: bool = False
     array: bool = False
     err: bool = False
+    raw: bool = False
 
 
 def convert(source: Path, target: Path, draft: Draft, options: Options, rules: Rules | None = None) -> None:
@@ -146,7 +148,7 @@ def _file_job(source: Source, target: Target, draft: Draft, options: Options) ->
     strictly = bool(options.tensors) or file.one_array
     err = isinstance(target, StandardOutput)
     write = partial(plan.write, target, raw=raw)
-    return _Job({source.name: plan}, write, strictly, array=file.one_array, err=err)
+    return _Job({source.name: plan}, write, strictly, array=file.one_array, err=err, raw=raw)
 
 
 def _opened(source: Source, target: Target, options: Options) -> tuple[TensorFile, bool]:
@@ -234,7 +236,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     packed.sort(key=lambda change: change.spec.size_in_bytes * change.spec.padding_fraction, reverse=True)
     if empty := [f"{c.name} ({padding_note(c.spec)})" for c in packed if padding_note(c.spec)]:
         note += f"tiles are mostly empty: {some(empty)}\n  a layout with smaller tiles takes less space\n"
-    note += "" if options.dry_run else _raw_elements(job.plans)
+    note += "" if options.dry_run or job.raw else _raw_elements(job.plans)
     names = (output.name for plan in plans for output in plan.outputs)
     for rule in rules.idle(names) if rules and not job.array else ():
         pattern = rule.pattern.pattern[:60]
