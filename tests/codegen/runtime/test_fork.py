@@ -67,7 +67,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), compiled.is_set())
 """
 
 
-@pytest.mark.full
 def test_a_child_forked_while_numba_compiles_can_compile() -> None:
     result = run_python(BESIDE_NUMBA, timeout=200, TILEJIT_NO_CACHE="1")
     assert result.stdout.strip() == "0 True", result.stderr
