@@ -302,6 +302,23 @@ def test_a_packed_file_without_an_entry_is_not_taken_for_a_plain_array(
         assert "tilejit-layouts.json does not list b.npy, x.npy" in shown.stderr
 
 
+def test_a_renamed_packed_file_is_not_packed_again(packed: Path, tmp_path: Path) -> None:
+    renamed, out = packed / "z.npy", tmp_path / "out"
+    (packed / "x.npy").rename(renamed)
+    for layout in ("tenstorrent", "{0:T(128)}"):
+        said = fails("pack", renamed, out.with_suffix(".npy"), "--layout", layout)
+        assert f"'{renamed}': it may be packed, because {LAYOUTS_NAME} beside it does not list it\n" in said
+        with pytest.raises(tilejit.LayoutError, match="may be packed"):
+            plan_file_pack(renamed, layout)
+    (packed / "ids.npy").unlink()
+    rewritten(packed, x=..., ids=...)
+    assert "no layout is recorded for 'z.npy' in" in fails("pack", packed, out, "--layout", "{0:T(128)}")
+    assert "may be packed" in fails("pack", packed, out, "--layout", "{0:T(128)}", "--tensor", "z")
+    assert run("pack", packed, out, "--layout", "{0:T(128)}", "--tensor", "b").exit_code == 0
+    rewritten(packed, z=None)
+    assert run("pack", renamed, out.with_suffix(".npy"), "--layout", "{0:T(128)}").exit_code == 0
+
+
 def test_a_plain_array_is_listed_by_hand(plain: Path, packed: Path, tmp_path: Path) -> None:
     np.save(packed / "more.npy", X[0])
     assert "'more.npy'" in fails("unpack", packed, tmp_path / "out")

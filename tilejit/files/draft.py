@@ -16,6 +16,7 @@ from tilejit.files import made
 from tilejit.files.casts import Cast
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
+from tilejit.files.recorded import LAYOUTS_NAME
 from tilejit.files.rules import Conversion, Rules
 from tilejit.files.stream import Made, Named, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
@@ -43,6 +44,12 @@ def draft_pack(
             if file.is_packed(entry):
                 others = "relayout it" if file.one_array else "select others with --tensor"
                 raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
+            # Without names, plan_directory lists all such files in one error.
+            if names is not None and entry.name in file.unexplained(packed=False):
+                raise LayoutError(
+                    f"it may be packed, because {LAYOUTS_NAME} beside it does not list it\n"
+                    '  unpack it with --shape first, or list a plain array there, as "x.npy": null'
+                )
             own = file.element_type(entry, conversion.dtype or _named_dtype(conversion))
             is_named = names is not None or file.one_array or not conversion.is_general
             dtype = draft.dtype_of(entry, own, conversion.dtype, is_named=is_named)
