@@ -160,6 +160,34 @@ def test_an_interrupted_directory_is_resumed(shards: Path, monkeypatch: pytest.M
     assert contents(packed) == contents(want)
 
 
+@pytest.mark.parametrize("fails_at", ["first.npy", "second.npy", LAYOUTS_NAME])
+def test_a_failed_run_leaves_nothing_that_it_added(
+    tmp_path: Path, fails_at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither directories nor finished files. Existing directories and other files stay."""
+    source, target = tmp_path / "in", tmp_path / "new" / "out"
+    source.mkdir()
+    for name in ("first.npy", "second.npy"):
+        value = 100 if name == fails_at else 1  # s4 holds up to 7
+        np.save(source / name, np.full((4, 4), value, np.int8))
+    if fails_at == LAYOUTS_NAME:
+        real = os.replace
+
+        def replace(old: Path, new: Path) -> None:
+            real(old, new if new.name != LAYOUTS_NAME else new / "none")
+
+        monkeypatch.setattr(os, "replace", replace)
+    command = ("pack", source, target, "--layout", "s4[4,4]{1,0}")
+    for more in ((), ("--no-clobber",)):
+        said = fails(*command, *more)
+        assert fails_at in said
+        assert [p.name for p in tmp_path.iterdir()] == ["in"]
+    target.mkdir(parents=True)
+    (target / "other.txt").write_text("kept")
+    fails(*command)
+    assert [p.name for p in target.iterdir()] == ["other.txt"]
+
+
 RULES = """
 [[rule]]
 tensors = "weight|small"

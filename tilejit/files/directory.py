@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,7 +48,10 @@ class DirectoryPlan:
         say: Say | None = None,
         clobber: bool = True,
     ) -> None:
-        """Write shard by shard, each atomically; then the recorded layouts of .npy files, and the index.
+        """Write shard by shard, each atomically; then the index, and the recorded layouts of .npy files.
+
+        After an error, the files and directories that this run added are removed, unless `resume` is True.
+        Files that it replaced keep their new contents.
 
         The arguments are those of `Plan.write`.
 
@@ -61,25 +64,37 @@ class DirectoryPlan:
         if not clobber:
             for name in (*self.plans, *([] if self.shards.index is None else [INDEX_NAME])):
                 refuse_to_clobber(self.target / name)
-        self.target.mkdir(parents=True, exist_ok=True)
         arrays = {name: plan for name, plan in self.plans.items() if plan.source.one_array}
         unknown = {name for name, plan in arrays.items() if plan.unexplained}
         layouts = {name: plan.layout for name, plan in arrays.items() if name not in unknown}
         packed = any(plan.holds_layouts for plan in self.plans.values())
-        finished = _Finished(self.target) if resume else None
-        with recording(self.target, layouts, unknown, keep=packed and bool(arrays)):
-            self._write_shards(advance, finished, say, clobber)
-        write_index(self.target, self.shards, self.nbytes)
-        if finished:
-            finished.forget()
+        added = [path for path in (self.target, *self.target.parents) if not os.path.lexists(path)][::-1]
+        with _removed_after_errors(added):
+            self.target.mkdir(parents=True, exist_ok=True)
+            finished = _Finished(self.target) if resume else None
+            with (
+                recording(self.target, layouts, unknown, keep=packed and bool(arrays)),
+                _removed_after_errors(added),  # before entries of these files would be recorded
+            ):
+                self._write_shards(advance, finished, say, clobber, added)
+                write_index(self.target, self.shards, self.nbytes)
+            if finished:
+                finished.forget()
 
     def _write_shards(
-        self, advance: Advance | None, finished: _Finished | None, say: Say | None, clobber: bool
+        self,
+        advance: Advance | None,
+        finished: _Finished | None,
+        say: Say | None,
+        clobber: bool,
+        added: list[Path],
     ) -> None:
         for name, plan in self.plans.items():
             path = self.target / name
             if finished is None:
+                is_new = not os.path.lexists(path)
                 plan.write(path, advance, say=say, recorded=False, clobber=clobber)
+                added += [path] if is_new else []
                 continue
             origin = plan.origin()
             if finished.holds(path, origin):
@@ -88,6 +103,18 @@ class DirectoryPlan:
                 continue
             plan.write(path, advance, resume=True, say=say, recorded=False)
             finished.add(path, origin)
+
+
+@contextmanager
+def _removed_after_errors(added: list[Path]) -> Iterator[None]:
+    """Remove files and empty directories after an error, the last one first."""
+    try:
+        yield
+    except BaseException:
+        for path in reversed(added):
+            with suppress(OSError):  # the first error is more informative
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
 
 
 def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection[str] = ()) -> DirectoryPlan:
