@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
+from tilejit import make_shape, pack
 from tilejit.layout.as_layout import as_layout, named_format
 from tilejit.layout.formats import describe_format, formats
 from tilejit.layout.shape import Layout, Shape
@@ -110,6 +112,31 @@ def test_formats_without_a_rule_say_so() -> None:
             named_format(name, dtype, (64, 128))
     with pytest.raises(LayoutError):
         named_format("tpu", "token", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "advice"),
+    [
+        *(("tpu", f"int{bits}", "convert to s8") for bits in (1, 2)),
+        *(("tpu", f"uint{bits}", "convert to uint8") for bits in (1, 2)),
+        *(("tpu", f"float6_e{e}m{5 - e}fn", "convert to f8e4m3fn") for e in (2, 3)),
+        ("tpu-doc", "uint1", "convert to uint8"),
+        ("tpu-doc", "uint4", "write 'tpu'"),
+        ("tpu-doc", "float4_e2m1fn", "write 'tpu'"),
+    ],
+)
+def test_the_advice_of_formats_without_a_rule_works(name: str, dtype: str, advice: str) -> None:
+    for dims in ((5,), (70, 130), (2, 9, 140)) if name == "tpu" else ((70, 130), (2, 9, 140)):
+        x = (np.arange(math.prod(dims)) % 2).reshape(dims).astype(getattr(ml_dtypes, dtype))
+        with pytest.raises(LayoutError, match=f"(?s)no rule for .*, or {advice}$") as caught:
+            pack(x, name)
+        (layout,) = re.findall(r"e\.g\. (\S+), or", str(caught.value))
+        assert (pack(x, layout).unpack() == x).all()
+        other = advice.split()[-1].strip("'")
+        if advice.startswith("write"):
+            assert (pack(x, other).unpack() == x).all()
+        else:
+            assert (pack(x.astype(make_shape(other, ()).dtype), name).unpack() == x).all()
 
 
 def test_unknown_names_list_the_formats() -> None:

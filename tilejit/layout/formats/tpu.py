@@ -23,7 +23,7 @@ def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     Tiles have their full height only if it divides the second-minor size. Among the orders of dimensions, the
     rule takes the one with the least padding: 136 x 128 elements for [70,130], instead of 72 x 256 for {1,0}.
     """
-    packing = _packing(element)
+    packing = _packing(element, dims)
     width = 4 if packing == 8 else 0
     if 0 in dims:
         return make_shape(element, dims, element_size_in_bits=width)
@@ -37,16 +37,26 @@ def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     return make_shape(element, dims, (minor, second, *others), tiles, element_size_in_bits=width)
 
 
-def _packing(element: PrimitiveType) -> int:
+def _packing(element: PrimitiveType, dims: tuple[int, ...]) -> int:
     """The number of elements that share 32 bits; 1 for 32 bits and more, 4 for pred."""
     bits = 8 if element.name == "pred" else element.bits
     packing = max(1, 32 // bits)
     if packing not in _FULL_HEIGHT or 32 % min(bits, 32):
-        raise LayoutError(
-            f"the format 'tpu' has no rule for {element.name}\n"
-            "  write the layout out, e.g. {1,0:T(64,128)(16,1)E(2)}, or convert to s4 or s8"
-        )
+        raise _no_rule("tpu", element, dims)
     return packing
+
+
+def _no_rule(name: str, element: PrimitiveType, dims: tuple[int, ...]) -> LayoutError:
+    """The error for an element type of less than a byte without a rule, with a layout that it can have."""
+    width = element.bits if 8 % element.bits == 0 else 0  # elements of six bits take a byte each
+    tiles = ((64, LANES), (32 // (width or 8), 1)) if len(dims) > 1 else ()
+    layout = make_shape(element, dims, tiles=tiles, element_size_in_bits=width).layout
+    wider = {"signed": "s8", "unsigned": "uint8"}.get(element.kind, "f8e4m3fn")
+    return LayoutError(
+        f"the format {name!r} has no rule for {element.name}\n"
+        f"  write the layout out, e.g. {layout}, or "
+        + ("write 'tpu'" if name != "tpu" and element.bits == 4 else f"convert to {wider}")
+    )
 
 
 def _vector_tiles(dims: tuple[int, ...], packing: int) -> Tiles:
@@ -102,10 +112,7 @@ def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
         height = 2 if dims[-2] <= 2 else 4 if dims[-2] <= 4 else 8
         return make_shape(element, dims, tiles=((height, LANES),))
     if element.bits not in (8, 16):
-        raise LayoutError(
-            f"the format 'tpu-doc' has no rule for {element.name}\n"
-            "  write 'tpu' for s4 and u4, or the layout, e.g. {1,0:T(64,128)(8,1)E(4)}"
-        )
+        raise _no_rule("tpu-doc", element, dims)
     return make_shape(element, dims, tiles=((8, LANES), (32 // element.bits, 1)))
 
 
