@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 from tests.cli.running import run
-from tests.files.containers import save_model
+from tests.files.containers import model, save_model
 from tests.tools.oracle import environment
 from tilejit import TilejitError
-from tilejit.files import pieces, resume
+from tilejit.files import pieces, resume, safetensors
 from tilejit.files.conversion import plan_file_pack
 from tilejit.files.resume import resuming
 
@@ -29,7 +30,9 @@ def names(directory: Path) -> list[str]:
     return sorted(p.name for p in directory.iterdir())
 
 
-def written(target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: int = 100) -> list[str]:
+def written(
+    target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: int = 100, whole: bytes = WHOLE
+) -> list[str]:
     """Write up to some byte, where the process would end, and return what was printed."""
     said: list[str] = []
 
@@ -38,10 +41,10 @@ def written(target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: i
 
     try:
         with resuming(target, origin, said.append) as file:
-            for at in range(file.done, len(WHOLE), step):
+            for at in range(file.done, len(whole), step):
                 if at >= stop:
                     raise End
-                file.write(WHOLE[at : at + step])
+                file.write(whole[at : at + step])
     except End:
         pass
     return said
@@ -231,8 +234,33 @@ def test_a_changed_input_is_reported_and_packed_again(tmp_path: Path) -> None:
     origin = plan_file_pack(source, "{1,0:T(8,128)}").origin()
     written(target, 1000, dict(origin))
     np.save(source, np.ones((100, 300), np.float32))
-    result = run("pack", source, target, "--layout", "{1,0:T(8,128)}", "--resume")
+    result = run("pack", source, target, "--layout", "{1,0:T(8,128)}", "--resume", "--json")
     assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["written_earlier"] is False
     assert "the input has changed since" in result.stderr
     run("pack", source, want, "--layout", "{1,0:T(8,128)}")
     assert target.read_bytes() == want.read_bytes()
+
+
+@pytest.mark.parametrize("done", [0, 1, 4, 8])
+def test_the_summary_counts_the_tensors_of_earlier_runs(tmp_path: Path, done: int) -> None:
+    """Those that are complete. The current run finishes the one where the earlier run stopped."""
+    source, target, want = (tmp_path / f"{name}.safetensors" for name in ("model", "out", "want"))
+    save_model(source)
+    run("pack", source, want, "--layout", "tpu")
+    entries = [entry for entry in safetensors.read(want).entries if entry.nbytes]
+    start = want.stat().st_size - entries[-1].end
+    stop = start + (entries[done - 1].end if done else 0) + 1
+    origin = dict(plan_file_pack(source, "tpu").origin())
+    for as_json in (True, False):
+        written(target, stop, origin, stop, want.read_bytes())
+        result = run("pack", source, target, "--layout", "tpu", "--resume", *["--json"] * as_json)
+        if as_json:
+            rows = json.loads(result.stdout)
+            earlier = {row["tensor"] for row in rows if row["written_earlier"]}
+            assert earlier - {"empty"} == {entry.name for entry in entries[:done]}
+        else:
+            parts = f"; {len(earlier)} by an earlier run, {len(model()) - len(earlier)} now\n"
+            assert result.stdout.endswith(parts if earlier else "KiB\n")
+        assert target.read_bytes() == want.read_bytes()
+    assert "earlier" not in run("pack", source, target, "--layout", "tpu", "--json").stdout

@@ -24,9 +24,10 @@ from tilejit.support.units import human_bytes
 if TYPE_CHECKING:
     import numpy as np
 
-    from tilejit.files.directory import Draft
+    from tilejit.files.directory import Draft, Skip
     from tilejit.files.plan import Plan
     from tilejit.files.rules import Rules
+    from tilejit.files.stream import Advance
     from tilejit.files.tensor_file import TensorFile
     from tilejit.layout.cute_shape import Spec
 
@@ -63,6 +64,8 @@ class _Job:
     """The plans of one file or of a directory's files by name, and the function that writes them.
 
     Attributes:
+        plans: the plans.
+        write: writes the files, as `DirectoryPlan.write` does.
         strictly: whether every requested tensor must fit.
         files: whether reports name files.
         array: whether the plan is for one array. Its file does not record the layout, so the report does.
@@ -101,19 +104,24 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
     else:
         job = _file_job(came, goes, draft, options)
     _check(job, options, rules)
-    rows = [row for name, plan in job.plans.items() for row in rows_of(name, plan)]
-    if options.dry_run:
-        print_sizes(rows, as_json=options.as_json, files=job.files)
-    else:
+    earlier: set[tuple[str, str]] = set()
+    if not options.dry_run:
         nbytes = sum(plan.nbytes for plan in job.plans.values())
         with progress(nbytes, goes.name, quiet=options.quiet) as advance, _counted_casts():
             write = partial(job.write, advance, say=partial(_say, options), clobber=options.clobber)
             try:
-                write(resume=options.resume)
+                write(resume=options.resume, skip=lambda file, name: earlier.add((file, name)))
             except KeyboardInterrupt:
                 if DASH in (source, target):  # streams can't be resumed
                     raise
                 raise FilesInterrupted(kept=options.resume) from None
+    rows = [
+        row
+        for name, plan in job.plans.items()
+        for row in rows_of(name, plan, earlier if options.resume else None)
+    ]
+    if options.dry_run:
+        print_sizes(rows, as_json=options.as_json, files=job.files)
     _notes(job, options, rules)
     if not options.dry_run:
         _report(job, rows, goes, options)
@@ -147,7 +155,10 @@ def _file_job(source: Source, target: Target, draft: Draft, options: Options) ->
     plan = draft(file, requested_names(file, options.tensors))
     strictly = bool(options.tensors) or file.one_array
     err = isinstance(target, StandardOutput)
-    write = partial(plan.write, target, raw=raw)
+
+    def write(advance: Advance, *, skip: Skip, **more: Any) -> None:
+        plan.write(target, advance, raw=raw, skip=partial(skip, source.name), **more)
+
     return _Job({source.name: plan}, write, strictly, array=file.one_array, err=err, raw=raw)
 
 
@@ -293,24 +304,27 @@ def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
     """Report which tensors are converted."""
     converted = [row for row in rows if row.spec is not None]
     if job.array:
-        (plan,) = job.plans.values()
-        _report_array(plan, goes, options, err=job.err)
+        (plan,), (row,) = job.plans.values(), rows
+        _report_array(plan, row, goes, options, err=job.err)
     elif options.as_json:
         print_json([row.facts(files=job.files) for row in converted], err=job.err)
     elif not options.quiet:
         before, after = sum(row.before for row in converted), sum(row.after for row in converted)
         count = f"{len(converted)} of {len(rows)} tensors"
         sizes = f"{human_bytes(before)} -> {human_bytes(after)}"
-        typer.echo(f"{options.done} {count}, {sizes}", err=job.err)
+        earlier = sum(row.written_earlier is True for row in converted)
+        parts = f"; {earlier} by an earlier run, {len(converted) - earlier} now" if earlier else ""
+        typer.echo(f"{options.done} {count}, {sizes}{parts}", err=job.err)
 
 
-def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> None:
+def _report_array(plan: Plan, row: Row, goes: Target, options: Options, *, err: bool) -> None:
     """Report the shape of an array, which its file does not hold, and how to unpack it if it is packed."""
     converted, packed = plan.converted[0], plan.layout
     spec = converted.spec
     undo = None if packed is None else unpack_command(goes, packed)
     if options.as_json:
-        print_json(facts(spec, converted.cast) | ({} if undo is None else {"unpack": undo}), err=err)
+        found = facts(spec, converted.cast, row.written_earlier)
+        print_json(found | ({} if undo is None else {"unpack": undo}), err=err)
     elif not options.quiet:
         typer.echo(converted.unpacked if packed is None else spec, err=err)
         if undo is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -22,7 +22,17 @@ WIDE = 80
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tensor of a file: `spec` is None if it stays unchanged."""
+    """One tensor of a file.
+
+    Attributes:
+        file: the file.
+        tensor: the tensor's name.
+        spec: its packed shape; None if it stays unchanged.
+        before: its size in bytes in the file to read.
+        after: its size in bytes in the file to write.
+        cast: the conversion of its elements, if any.
+        written_earlier: whether an earlier run wrote it; None without --resume.
+    """
 
     file: str
     tensor: str
@@ -30,26 +40,34 @@ class Row:
     before: int
     after: int
     cast: Cast | None = None
+    written_earlier: bool | None = None
 
     def facts(self, *, files: bool) -> dict[str, Any]:
         """The row as JSON types."""
         named = {"file": self.file} if files else {}
         assert self.spec is not None
-        return {**named, "tensor": self.tensor, **facts(self.spec, self.cast)}
+        return {**named, "tensor": self.tensor, **facts(self.spec, self.cast, self.written_earlier)}
 
 
-def rows_of(file: str, plan: Plan) -> Iterator[Row]:
-    """The tensors of a file, as they will be written."""
+def rows_of(file: str, plan: Plan, earlier: Collection[tuple[str, str]] | None) -> Iterator[Row]:
+    """The tensors of a file, as they will be written, or as they were written after an earlier run.
+
+    Args:
+        file: the name of the file in the rows.
+        plan: the plan of the file.
+        earlier: the files and names of the tensors that an earlier run wrote; None without --resume.
+    """
     changed = {c.name: c for c in plan.converted}
     for output in plan.outputs:
         own = changed.get(output.name)
         before = own.source_bytes if own else output.nbytes
         spec, cast = (own.spec, own.cast) if own else (None, None)
-        yield Row(file, output.name, spec, before, output.nbytes, cast)
+        written_earlier = None if earlier is None else (file, output.name) in earlier
+        yield Row(file, output.name, spec, before, output.nbytes, cast, written_earlier)
 
 
-def facts(spec: Spec, cast: Cast | None) -> dict[str, Any]:
-    """A shape, and what a cast to it or from it lost, as JSON types."""
+def facts(spec: Spec, cast: Cast | None, written_earlier: bool | None) -> dict[str, Any]:
+    """A shape, what a cast to it or from it lost, and whether an earlier run wrote it, as JSON types."""
     from dataclasses import asdict
 
     from tilejit.layout.indexing import shape_name
@@ -63,6 +81,7 @@ def facts(spec: Spec, cast: Cast | None) -> dict[str, Any]:
             if cast is None
             else {"cast": {"from": cast.have, "to": cast.want, "lost": asdict(cast.losses)}}
         ),
+        **({} if written_earlier is None else {"written_earlier": written_earlier}),
     }
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +26,9 @@ DONE_NAME = ".tilejit-done.json"
 
 Draft: TypeAlias = Callable[[TensorFile, Collection[str] | None], Plan]
 """A function such as `draft_pack` that plans an open file: the tensors with those names, or all for None."""
+
+Skip: TypeAlias = Callable[[str, str], None]
+"""A function that is called with a shard's name and a tensor's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class DirectoryPlan:
         *,
         resume: bool = False,
         say: Say | None = None,
+        skip: Skip = lambda shard, tensor: None,
         clobber: bool = True,
     ) -> None:
         """Write shard by shard, each atomically; then the index, and the recorded layouts of .npy files.
@@ -53,7 +58,7 @@ class DirectoryPlan:
         After an error, the files and directories that this run added are removed, unless `resume` is True.
         Files that it replaced keep their new contents.
 
-        The arguments are those of `Plan.write`.
+        The arguments are those of `Plan.write`, but `skip` takes the names of a shard and a tensor.
 
         Raises:
             LayoutError: a value does not fit the packed dtype; the message names its tensor.
@@ -76,7 +81,7 @@ class DirectoryPlan:
                 recording(self.target, layouts, unknown, keep=packed and bool(arrays)),
                 _removed_after_errors(added),  # before entries of these files would be recorded
             ):
-                self._write_shards(advance, finished, say, clobber, added)
+                self._write_shards(advance, finished, say, skip, clobber, added)
                 write_index(self.target, self.shards, self.nbytes)
             if finished:
                 finished.forget()
@@ -86,6 +91,7 @@ class DirectoryPlan:
         advance: Advance | None,
         finished: _Finished | None,
         say: Say | None,
+        skip: Skip,
         clobber: bool,
         added: list[Path],
     ) -> None:
@@ -100,8 +106,10 @@ class DirectoryPlan:
             if finished.holds(path, origin):
                 if advance:
                     advance(plan.nbytes)
+                for output in plan.outputs:
+                    skip(name, output.name)
                 continue
-            plan.write(path, advance, resume=True, say=say, recorded=False)
+            plan.write(path, advance, resume=True, say=say, recorded=False, skip=partial(skip, name))
             finished.add(path, origin)
 
 

@@ -117,6 +117,7 @@ class Plan:
         recorded: bool = True,
         clobber: bool = True,
         raw: bool | None = None,
+        skip: Say | None = None,
     ) -> None:
         """Create and write the tensors one by one; the target changes only after all are done.
 
@@ -129,6 +130,7 @@ class Plan:
             clobber: whether to replace an existing file; must be True with `resume`.
             raw: whether to write only the bytes of an array, without a header. None means for a target with
                 another extension than .npy, if the source holds one array.
+            skip: called with the name of each tensor that an earlier run wrote completely.
 
         Raises:
             LayoutError: a value does not fit the packed dtype; the message names its tensor.
@@ -152,7 +154,9 @@ class Plan:
         if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
             keep = updating_record(target, None if raw else self.layout)
         with keep:
-            write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
+            write_outputs(
+                target, header, outputs, advance, origin=origin, say=told, skip=skip, clobber=clobber
+            )
 
     def origin(self) -> Origin:
         """The identity of the file to write."""

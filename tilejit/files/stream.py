@@ -118,6 +118,7 @@ def write_outputs(
     *,
     origin: Origin | None = None,
     say: Say | None = None,
+    skip: Say | None = None,
     clobber: bool = True,
 ) -> None:
     """Write the header and then each tensor to a temporary file that replaces `path`, or directly to a sink.
@@ -130,6 +131,7 @@ def write_outputs(
         origin: describes the input. If given, an interrupted run keeps the bytes that it wrote, and the next
             run with the same origin continues there.
         say: called with a message when a run continues or starts over.
+        skip: called with the name of each tensor that an earlier run wrote completely.
         clobber: whether to replace an existing file.
 
     Raises:
@@ -147,6 +149,8 @@ def write_outputs(
             at += output.nbytes
             if advance and skipped:
                 advance(skipped)
+            if skip and 0 < done >= at:
+                skip(output.name)
             if skipped == output.nbytes:
                 continue
             for data in _from(output, skipped):
