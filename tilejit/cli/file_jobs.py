@@ -47,15 +47,15 @@ class Options:
     """Options of a conversion; `done` is the participle in reports, such as "packed"."""
 
     done: str
-    tensors: Collection[str] = ()
-    shape: str | None = None
+    tensors: Collection[str]
+    raw: bool
+    dry_run: bool
+    resume: bool
+    clobber: bool
+    quiet: bool
+    as_json: bool
     dtype: str | None = None
-    dry_run: bool = False
-    resume: bool = False
-    clobber: bool = True
-    quiet: bool = False
-    as_json: bool = False
-    raw: bool = False
+    shape: str | None = None
     offset: int = 0
 
 

@@ -142,17 +142,7 @@ def pack(
 
     chosen = _chosen_rules(layout, parameters, rules, dtype)
     rule = _checked_casting(casting, dtype, rules)
-    options = Options(
-        "packed",
-        tensor or (),
-        dtype=dtype,
-        dry_run=dry_run,
-        resume=resume,
-        clobber=not no_clobber,
-        quiet=quiet,
-        as_json=as_json,
-        raw=raw,
-    )
+    options = Options("packed", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, dtype)
     draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule)
     convert(source, target, draft, options, chosen if rules else None)
 
@@ -196,17 +186,7 @@ def unpack(
         _check_dtype(dtype)
     rule = _checked_casting(casting, dtype, None)
     options = Options(
-        "unpacked",
-        tensor or (),
-        shape=shape,
-        dtype=dtype,
-        dry_run=dry_run,
-        resume=resume,
-        clobber=not no_clobber,
-        quiet=quiet,
-        as_json=as_json,
-        raw=raw,
-        offset=offset,
+        "unpacked", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, dtype, shape, offset
     )
     convert(source, target, partial(draft_unpack, threads=threads, dtype=dtype, casting=rule), options)
 
@@ -238,16 +218,7 @@ def relayout(
     chosen = _chosen_rules(layout, parameters, rules, None)
     _check_shape(shape)
     options = Options(
-        "converted",
-        tensor or (),
-        shape=shape,
-        dry_run=dry_run,
-        resume=resume,
-        clobber=not no_clobber,
-        quiet=quiet,
-        as_json=as_json,
-        raw=raw,
-        offset=offset,
+        "converted", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, None, shape, offset
     )
     draft = partial(draft_relayout, rules=chosen, threads=threads)
     convert(source, target, draft, options, chosen if rules else None)
