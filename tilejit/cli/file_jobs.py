@@ -164,15 +164,13 @@ def _file_job(source: Source, target: Target, draft: Draft, options: Options) ->
 
 def _opened(source: Source, target: Target, options: Options) -> tuple[TensorFile, bool]:
     """The file to convert, and whether to write raw bytes, after checking that the options apply to both."""
-    from tilejit.files.file_types import RAW, file_type, open_file
+    from tilejit.files.file_types import RAW, file_type, input_type, open_file
 
     try:
-        kind = file_type(source, source.suffix, raw=options.raw)
+        kind = input_type(source, source.suffix, raw=options.raw, offset=options.offset)
         other = file_type(target, target.suffix, raw=options.raw, written=True)
     except TilejitError as error:
         raise misused(str(error)) from error
-    if options.raw and (kind != ".npy" or options.offset):
-        kind = RAW
     if (kind == ".safetensors") != (other == ".safetensors"):
         names = ("raw bytes" if name == RAW else f"a {name} file" for name in (kind, other))
         raise misused("IN is {} and OUT is {}\npass two files of the same kind".format(*names))
@@ -180,14 +178,7 @@ def _opened(source: Source, target: Target, options: Options) -> tuple[TensorFil
         raise misused("--shape is for .npy files\nomit it: a packed .safetensors file holds the shapes")
     if options.offset and kind != RAW:
         raise misused(f"--offset is for raw bytes, but IN is {kind}\nomit it, or pass --raw")
-    file = open_file(
-        source,
-        shape=options.shape,
-        extension=source.suffix,
-        name=source.stem,
-        offset=options.offset,
-        raw=options.raw,
-    )
+    file = open_file(source, shape=options.shape, extension=kind, name=source.stem, offset=options.offset)
     if file.one_array and options.tensors:
         raise misused("--tensor is for .safetensors files\nomit it: this file has one array")
     return file, other == RAW

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codegen import TilejitError
+from codegen import LayoutError, TilejitError
 from tilejit.files import npy, safetensors
 from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary
@@ -76,14 +77,27 @@ def open_file(
         OSError: the file cannot be opened.
     """
     known = Path(path)
-    kind = file_type(path, known.suffix if extension is None else extension, raw=raw)
-    if raw and kind != RAW:
-        kind = ".npy" if kind == ".npy" and not offset and _is_npy(path) else RAW
+    kind = input_type(path, known.suffix if extension is None else extension, raw=raw, offset=offset)
     if kind == RAW:
         return _opened_raw(path, shape, name or known.stem, offset)
     if offset:
         raise TilejitError(f"{str(path)!r} is a {kind} file, which has no offset\n  omit it, or pass --raw")
     return READERS[kind](path, shape, name or known.stem)
+
+
+def input_type(path: str | os.PathLike[str], extension: str, *, raw: bool, offset: int) -> str:
+    """The type of a file to read, as `open_file` describes it.
+
+    Raises:
+        TilejitError, OSError: as `open_file`.
+    """
+    kind = file_type(path, extension, raw=raw)
+    if raw and (kind != ".npy" or offset):
+        return RAW
+    if raw:
+        with suppress(LayoutError), open_ordinary(path) as file:  # opening it later raises the error
+            return kind if file.read(len(npy.MAGIC)) == npy.MAGIC else RAW
+    return kind
 
 
 def file_type(path: object, extension: str, *, raw: bool = False, written: bool = False) -> str:
@@ -103,11 +117,6 @@ def file_type(path: object, extension: str, *, raw: bool = False, written: bool 
             "  for raw bytes, pass --raw"
         )
     return RAW
-
-
-def _is_npy(path: str | os.PathLike[str]) -> bool:
-    with open_ordinary(path) as file:
-        return file.read(len(npy.MAGIC)) == npy.MAGIC
 
 
 def _opened_raw(path: str | os.PathLike[str], shape: Any, name: str, offset: int) -> TensorFile:
