@@ -336,6 +336,9 @@ def test_missing_files_are_named(packed: Path, tmp_path: Path, command: tuple[st
     assert not (tmp_path / "out").exists()
     assert "lists files that are missing: b.npy, x.npy" in run("show", packed).stderr
     assert "lists files that are missing" not in run("show", packed / "ids.npy").stderr
+    rewritten(packed, y=None, z=None)
+    said = fails(command[0], packed, tmp_path / "out", *command[1:])
+    assert "missing: 'b.npy', 'x.npy', 'y.npy' and 1 more\n" in said
 
 
 @pytest.mark.full

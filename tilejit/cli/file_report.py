@@ -9,7 +9,7 @@ import typer
 
 from codegen import dataclass
 from tilejit.cli.output import UNCUT, console, is_terminal, print_json
-from tilejit.support.units import human_bytes
+from tilejit.support.units import human_bytes, listed
 
 if TYPE_CHECKING:
     from tilejit.files.casts import Cast
@@ -92,7 +92,7 @@ def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
     before, after = sum(row.before for row in rows), sum(row.after for row in rows)
     padding = sum(_padding_bytes(row) for row in rows)
     if as_json:
-        listed = [
+        tensors = [
             {
                 **({"file": row.file} if files else {}),
                 "tensor": row.tensor,
@@ -104,7 +104,7 @@ def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
             for row in rows
         ]
         total = {"bytes_before": before, "bytes_after": after, "padding_bytes": padding}
-        print_json({"tensors": listed, "total": total})
+        print_json({"tensors": tensors, "total": total})
         return
     out = console()
     cells = [_cells(row, files=files) for row in rows]
@@ -165,8 +165,7 @@ def _padding_bytes(row: Row) -> int:
 
 def some(names: Iterable[str]) -> str:
     """The first three names and the number of others, without characters that move a terminal's cursor."""
-    listed = list(names)
-    return printable(", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else ""))
+    return printable(listed(names))
 
 
 def printable(text: str) -> str:

@@ -20,6 +20,7 @@ from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
 from tilejit.files.stream import Advance, Say
 from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary, refuse_to_clobber, replacing
+from tilejit.support.units import listed
 
 DONE_NAME = ".tilejit-done.json"
 """The list of shards that a resumable run has finished; removed when all shards are done."""
@@ -161,7 +162,7 @@ def _check_explained(source: Path, plans: Mapping[str, Plan]) -> None:
     """Raise if a file may be a packed buffer whose layout is lost, instead of copying it as a plain array."""
     names = [name for name, plan in plans.items() if plan.unexplained]
     if names:
-        named = ", ".join(map(shortened, names[:5])) + (", ..." if len(names) > 5 else "")
+        named = listed(map(shortened, names))
         raise LayoutError(
             f"no layout is recorded for {named} in {str(source)!r}, which may be packed\n"
             f'  unpack each packed file with --shape; list others in {LAYOUTS_NAME}, as "x.npy": null'

@@ -22,6 +22,7 @@ from codegen import LayoutError, cached
 from tilejit.files.json_text import parsed, reason, shortened
 from tilejit.files.whole_file import open_ordinary, replacing
 from tilejit.layout.cute_shape import Spec, spec_from_json
+from tilejit.support.units import listed
 from tilejit.tiled.buffers import check_packable
 
 LAYOUTS_NAME = "tilejit-layouts.json"
@@ -66,7 +67,7 @@ def check_complete(directory: Path) -> None:
     """
     missing = missing_files(directory)
     if missing:
-        named = ", ".join(map(shortened, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        named = listed(map(shortened, missing))
         raise LayoutError(
             f"{str(directory / LAYOUTS_NAME)!r} lists files that are missing: {named}\n"
             "  restore them, or remove their entries there"

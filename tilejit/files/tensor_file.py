@@ -13,6 +13,7 @@ from tilejit.files.stream import Made, Output
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Layout, Shape
+from tilejit.support.units import listed
 
 
 class MisfitError(LayoutError):
@@ -152,8 +153,8 @@ class TensorFile(ABC):
             return known
         unknown = [name for name in names if name not in known]
         if unknown:
-            some = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
-            raise LayoutError(f"tensor {unknown[0]!r} does not exist\n  the file has {some or 'none'}")
+            some = listed(sorted(known)) or "none"
+            raise LayoutError(f"tensor {unknown[0]!r} does not exist\n  the file has {some}")
         return set(names)
 
 

@@ -1,6 +1,8 @@
-"""Human-readable sizes and numbers."""
+"""Human-readable sizes, numbers and lists of names."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def counted(count: int, name: str) -> str:
@@ -22,3 +24,9 @@ def human_bytes(count: int) -> str:
     while size >= 1024 and unit < 5:
         size, unit = size / 1024, unit + 1
     return f"{size:.1f} {('KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit - 1]}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Format the first three names and the number of others: "a, b, c and 2 more"."""
+    found = list(names)
+    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
