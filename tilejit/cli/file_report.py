@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
 
 WIDE = 80
-"""The fewest columns in which a dry run prints one line per tensor."""
+"""The minimum width, in columns, for one line per tensor in a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Row:
     written_earlier: bool | None = None
 
     def facts(self, *, files: bool) -> dict[str, Any]:
-        """The row as JSON types."""
+        """The row as a JSON object."""
         named = {"file": self.file} if files else {}
         assert self.spec is not None
         return {**named, "tensor": self.tensor, **facts(self.spec, self.cast, self.written_earlier)}
 
 
 def rows_of(file: str, plan: Plan, earlier: Collection[tuple[str, str]] | None) -> Iterator[Row]:
-    """The tensors of a file, as they will be written, or as they were written after an earlier run.
+    """The rows of a file, one for each tensor.
 
     Args:
         file: the name of the file in the rows.
@@ -67,7 +67,7 @@ def rows_of(file: str, plan: Plan, earlier: Collection[tuple[str, str]] | None) 
 
 
 def facts(spec: Spec, cast: Cast | None, written_earlier: bool | None) -> dict[str, Any]:
-    """A shape, what a cast to it or from it lost, and whether an earlier run wrote it, as JSON types."""
+    """A tensor's shape, the losses of its cast, and whether an earlier run wrote it, as a JSON object."""
     from dataclasses import asdict
 
     from tilejit.layout.indexing import shape_name
@@ -130,7 +130,7 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
 
 
 def percent(part: int, whole: int) -> str:
-    """A fraction as a percentage.
+    """Format a fraction as a percentage.
 
     (1, 8) -> "12.5%"    (0, 0) -> "0.0%"
     """
@@ -138,7 +138,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def print_table(cells: list[tuple[str, ...]], numbers: tuple[str, ...]) -> None:
-    """Print tensors with their shapes, dtypes and layouts, and columns of numbers."""
+    """Print a table of tensors with their shapes, dtypes, layouts and columns of numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -157,17 +157,17 @@ def print_table(cells: list[tuple[str, ...]], numbers: tuple[str, ...]) -> None:
 
 
 def _padding_bytes(row: Row) -> int:
-    """Bytes of a packed tensor that hold no element; unpacked ones have none."""
+    """The padding of a packed tensor, in bytes; 0 for a tensor that is not packed."""
     if row.spec is None or row.after != row.spec.size_in_bytes:
         return 0
     return round(row.after * row.spec.padding_fraction)
 
 
 def some(names: Iterable[str]) -> str:
-    """The first three names and the number of others, without characters that move a terminal's cursor."""
+    """The first three names and the number of others, without control characters."""
     return printable(listed(names))
 
 
 def printable(text: str) -> str:
-    """A text without characters that move a terminal's cursor."""
+    """Replace control characters, which could move the terminal's cursor, with question marks."""
     return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,4 +1,4 @@
-"""`-` for standard input and output: files through pipes."""
+"""`-` as a file name: standard input and output."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tilejit.cli.output import is_terminal
 DASH = Path("-")
 NPY_MAGIC = b"\x93NUMPY"
 MOST_TEXT = 1 << 20
-"""The most bytes of text to read from standard input."""
+"""The maximum size of text on standard input, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandardInput:
-    """A regular file with the contents of standard input; its name in messages is "standard input"."""
+    """A regular file with the contents of standard input. Messages call it "standard input"."""
 
     path: str
     suffix: str
     file: IO[bytes] | None = None
-    """An open temporary file without a name; it exists as long as this object."""
+    """The temporary copy at `path`, which is deleted together with this object; None if there is no copy."""
     name: str = "-"
     stem: str = "-"
 
@@ -47,7 +47,7 @@ class StandardInput:
 
 @dataclass(frozen=True, slots=True)
 class StandardOutput:
-    """Standard output as a file to write."""
+    """Standard output as an output file."""
 
     suffix: str
     name: str = "standard output"
@@ -56,14 +56,14 @@ class StandardOutput:
         return self.name
 
     def write(self, data: Any) -> int:
-        """Write bytes; return their number.
+        """Write bytes and return their number.
 
         Raises:
-            OSError: the disk or the reader takes no more.
+            OSError: the disk is full, or standard output is closed or does not accept more data.
         """
         rest = memoryview(data).cast("B")
         size = len(rest)
-        # With PYTHONUNBUFFERED, a write may be partial, and does not report a full disk.
+        # With PYTHONUNBUFFERED, a write may be partial and does not report a full disk.
         while rest:
             taken = sys.stdout.buffer.write(rest)
             if taken is None:
@@ -79,20 +79,20 @@ Target: TypeAlias = Path | StandardOutput
 def ends(
     source: Path, target: Path, *, dry_run: bool, resume: bool, raw: bool, may_be_raw: bool
 ) -> tuple[Source, Target]:
-    """The files to read and to write: paths as they are, `-` as standard input or output.
+    """The files to read and write. `-` stands for standard input or output.
 
     Args:
         source: the argument IN.
         target: the argument OUT.
         dry_run: whether nothing will be written.
-        resume: whether an unfinished file should be continued.
+        resume: whether to continue an unfinished file.
         raw: whether standard input and output are raw bytes.
         may_be_raw: whether standard input is raw bytes if it is neither a .npy nor a .safetensors file.
 
     Raises:
         UsageError: a stream does not support the request.
         TilejitError: standard input or output is a terminal or closed.
-        OSError: there is no room to store standard input.
+        OSError: standard input cannot be copied to a temporary file.
     """
     through = DASH in (source, target)
     if through and resume:
@@ -110,7 +110,14 @@ def ends(
 
 
 def standard_input(*, raw: bool, may_be_raw: bool) -> StandardInput:
-    """Standard input as a regular file: itself if it is one, else a copy, removed when the process ends."""
+    """Standard input as a regular file. A pipe is copied to a temporary file.
+
+    The temporary file is deleted when the process ends.
+
+    Raises:
+        TilejitError: standard input is a terminal or closed, or its contents are not a supported file.
+        OSError: standard input cannot be copied to a temporary file.
+    """
     stream = _checked_input()
     path, kept = _own_path(stream), None
     if path is None:
@@ -132,7 +139,7 @@ def standard_input(*, raw: bool, may_be_raw: bool) -> StandardInput:
 
 
 def text_or_input(text: str) -> str:
-    """A text of the command line, or standard input's if it is `-`.
+    """The given text, or the text on standard input if it is `-`.
 
     Raises:
         TilejitError: standard input is a terminal or closed, or is too long.
@@ -141,7 +148,7 @@ def text_or_input(text: str) -> str:
 
 
 def input_text() -> str:
-    """The text of standard input.
+    """The text on standard input.
 
     Raises:
         TilejitError: standard input is a terminal or closed, or is too long.
@@ -172,7 +179,7 @@ def _check_output() -> None:
 
 
 def _own_path(stream: IO[bytes]) -> str | None:
-    """A name of the regular file that was redirected to standard input, unread; None if none was."""
+    """A path to standard input if it is a regular file and nothing has been read from it yet; else None."""
     with suppress(OSError, ValueError):
         handle = stream.fileno()
         path = f"/proc/self/fd/{handle}"
@@ -182,9 +189,9 @@ def _own_path(stream: IO[bytes]) -> str | None:
 
 
 def _copied(stream: IO[bytes]) -> tuple[IO[bytes], str]:
-    """A file with the contents of a stream, and its name; it is removed when it is closed."""
+    """A temporary file with the contents of a stream, and its path. The file is deleted when it is closed."""
     try:
-        # Open until the process ends, because its mapped pages are read until then.
+        # The file stays open until the process ends, because it is mapped into memory.
         kept: Any = tempfile.TemporaryFile(prefix=".tilejit-", suffix=".tmp")  # noqa: SIM115
         path = f"/proc/self/fd/{kept.fileno()}"
         if not os.path.exists(path):

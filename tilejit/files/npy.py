@@ -1,8 +1,8 @@
-"""The .npy format: one array, packed as its flat buffer, whose layout callers provide.
+"""The .npy format: one array. A packed array is stored as its flat buffer, without its layout.
 
-NumPy has no names for the types of ml_dtypes and stores them as raw bytes of the same width ('<V2' for
-bfloat16). TileJIT does the same, packed and unpacked. Elements that share bytes are stored as uint8. Narrow
-integers with one byte each are stored as int8 or uint8.
+NumPy has no names for the types of ml_dtypes, so np.save writes their elements as raw bytes of the same width
+('<V2' for bfloat16). TileJIT does the same for packed and unpacked arrays. Elements that share bytes are
+stored as uint8. Narrow integers that take a byte each are stored as int8 or uint8.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADS = {
     b"\x89HDF": "an HDF5 file",
     b"\x1f\x8b": "a gzip file",
 }
-"""The first bytes of files that are not raw bytes."""
+"""The first bytes of common file types, for hints that a file does not hold raw bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class NpyFile(TensorFile):
     recorded: bool = False
     """Whether `spec` comes from the record beside the file, not from the caller."""
     listed: bool | None = None
-    """Whether the record beside the file has an entry for it; None without a record."""
+    """Whether the record beside the file lists it; None if there is no record."""
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the file."""
         return LayoutError(f"{self.path!r}: {error}")
 
     def element_type(self, entry: Entry, dtype: str | None) -> str:
-        """XLA's name of the element type; for raw bytes it is `dtype`, which must have the same width.
+        """XLA's name for the element type. For raw bytes, this is `dtype`, which must have the same width.
 
         Raises:
-            MisfitError: XLA has no such type, or `dtype` does not fit raw bytes.
+            MisfitError: XLA has no such type, or `dtype` does not have the width of the raw bytes.
         """
         own = self.array.dtype
         if own.names is not None:
@@ -87,7 +87,7 @@ class NpyFile(TensorFile):
         return meant.name
 
     def elements(self, entry: Entry, element_type: str) -> FileArray:
-        """The array, with raw bytes in the given dtype."""
+        """The array; raw bytes are viewed as the given dtype."""
         if self.array.dtype.kind != "V":
             return self.array
         meant = lookup(element_type).numpy
@@ -95,7 +95,7 @@ class NpyFile(TensorFile):
         return self.array.view(meant)
 
     def order(self, entry: Entry) -> str:
-        """The order that the header states."""
+        """The order of the elements, according to the header."""
         return "column-major" if self.array.by_columns else "row-major"
 
     def is_packed(self, entry: Entry) -> bool:
@@ -103,16 +103,16 @@ class NpyFile(TensorFile):
         return self.spec is not None
 
     def unexplained(self, *, packed: bool) -> tuple[str, ...]:
-        """The array if it is flat, its layout is not known, and no record says that it is not packed."""
+        """The array's name if it is flat, its layout is unknown, and no record lists it as not packed."""
         lacks = self.listed is False or (packed and self.listed is None)
         flat = len(self.array.shape) == 1
         return tuple(entry.name for entry in self.entries if lacks and flat and self.spec is None)
 
     def tiled(self, entry: Entry) -> FileTiles:
-        """The array as the flat buffer of its layout.
+        """The array, read as the flat buffer of its layout.
 
         Raises:
-            LayoutError: the layout is not known, or the array's dtype or size does not match it.
+            LayoutError: the layout is unknown, or does not match the array's dtype or size.
         """
         if self.spec is None:
             raise LayoutError(
@@ -127,7 +127,7 @@ class NpyFile(TensorFile):
         return FileTiles(self.data, spec)
 
     def stored(self, entry: Entry) -> Made:
-        """The bytes of the array in its order."""
+        """The unchanged bytes of the array."""
         return Mapped(self.data)
 
     def packed_as(self, spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -143,20 +143,20 @@ class NpyFile(TensorFile):
     def header_of(
         self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
     ) -> tuple[bytes, Sequence[Output]]:
-        """The header that np.save writes, which cannot hold a layout."""
+        """The header that np.save would write; it cannot hold a layout."""
         (output,) = outputs
         unpacked = layouts.get(output.name, ...) is None
-        # The bytes of a copy keep their order.
+        # An unchanged copy keeps the order of the elements.
         by_columns = self.array.by_columns and len(output.shape) > 1 and not unpacked
         return header(output.dtype, output.shape, by_columns=by_columns), (output,)
 
     def _check_flat(self, spec: Spec) -> None:
         """Raise unless the array is the flat buffer of a layout.
 
-        With a row-major layout, an array of the logical dimensions is also its own buffer.
+        If the layout is row-major, the array may also have the logical dimensions.
 
         Raises:
-            LayoutError: the array has other dimensions, another dtype or another size.
+            LayoutError: the array's dimensions, dtype or size do not match the layout.
         """
         array = self.array
         plain = isinstance(spec, Shape) and spec.descending and spec.untiled and not spec.packed
@@ -176,19 +176,19 @@ class NpyFile(TensorFile):
 
 
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> NpyFile:
-    """Open a .npy file; its array is mapped when it is needed.
+    """Open a .npy file. The array is not mapped into memory until it is needed.
 
     Args:
         path: the path of the file.
         shape: the full shape of a packed array, including its layout.
-        name: the name of the array; "" takes the file's name.
+        name: the name of the array; "" stands for the file's name without its extension.
 
     Returns:
         The open file.
 
     Raises:
-        LayoutError: the file is not a .npy file, is damaged, or holds Python objects; or the shape cannot be
-            read.
+        LayoutError: the file is not a .npy file, is damaged, or holds Python objects; or the shape is
+            invalid.
         OSError: the file cannot be opened.
     """
     spec = recorded_layout(path) if shape is None else as_layout(shape)
@@ -206,19 +206,19 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
 
 
 def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: int = 0) -> NpyFile:
-    """Open the packed buffer of an array that has no header; its bytes are mapped when they are needed.
+    """Open a packed buffer without a header. Its bytes are not mapped into memory until they are needed.
 
     Args:
         path: the path of the file.
         shape: the full shape of the array, including its layout.
-        name: the name of the array; "" takes the file's name.
-        offset: the bytes before the buffer.
+        name: the name of the array; "" stands for the file's name without its extension.
+        offset: the number of bytes before the buffer.
 
     Returns:
-        The open file, as if it were a .npy file of the buffer.
+        The open file, as if the buffer were stored in a .npy file.
 
     Raises:
-        LayoutError: the shape cannot be read, or the file does not have its size.
+        LayoutError: the shape is invalid, or does not match the size of the file.
         OSError: the file cannot be opened.
     """
     spec = as_layout(shape)
@@ -236,13 +236,13 @@ def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: i
 
 
 def looks_like(head: bytes) -> str:
-    """A line for messages about raw bytes that begin like a file of another type; "" if they don't."""
+    """A line for error messages if raw bytes begin like a file of a known type; "" otherwise."""
     kind = next((kind for magic, kind in _HEADS.items() if head.startswith(magic)), None)
     return "" if kind is None else f"\n  it begins like {kind}"
 
 
 def _wrong_size(path: str | os.PathLike[str], spec: Spec, size: int, there: int, offset: int) -> str:
-    """The message for raw bytes of another size than the shape's."""
+    """The error message for raw bytes whose size does not match the shape."""
     after = f" after byte {offset}" if offset else ""
     got = f"the file ends before byte {offset}" if there < 0 else f"got {there}{after}"
     fix = "pass the shape that these bytes have"
