@@ -54,7 +54,7 @@ def test_the_unpack_command_runs_as_printed(
     done = run("pack", array, "--layout", layout, "--", name)
     (command,) = done.stderr.splitlines()
     assert run(*shlex.split(command.removeprefix("unpack it with: "))[1:]).exit_code == 0
-    (made,) = {*os.listdir()} - {*before, name}
+    (made,) = {*os.listdir()} - {*before, name, f"{name}.tilejit.json"}
     assert Path(made).read_bytes() == array.read_bytes()
     facts = json.loads(run("pack", array, "--layout", layout, "--json", "--", name).stdout)
     assert f"unpack it with: {facts['unpack']}" == command

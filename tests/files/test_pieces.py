@@ -137,7 +137,7 @@ def test_a_cast_in_pieces_warns_once_and_counts_all(tmp_path: Path) -> None:
         assert plan.losses["x"].inf == x.size
         with np.errstate(over="raise"), pytest.raises(FloatingPointError):
             plan.write(tmp_path / "z.npy")
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "y.npy"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "y.npy", "y.npy.tilejit.json"]
 
 
 LIMITED = """

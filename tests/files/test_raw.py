@@ -140,8 +140,8 @@ def test_wrong_requests_write_nothing(dump: Path, monkeypatch: pytest.MonkeyPatc
     before = sorted(os.listdir())
     shape: tuple[Any, ...] = ("--shape", SHAPE)
     cases: list[tuple[str, tuple[Any, ...], int]] = [
-        ("raw bytes, whose shape TileJIT cannot know", ("unpack", "dump.bin", "o.npy"), 1),
-        ("raw bytes, whose shape TileJIT cannot know", ("pack", "dump.bin", "o.npy", "--layout", "tpu"), 1),
+        ("no record beside it says their shape", ("unpack", "dump.bin", "o.npy"), 1),
+        ("no record beside it says their shape", ("pack", "dump.bin", "o.npy", "--layout", "tpu"), 1),
         ("begins like a zip archive", ("unpack", "torch.bin", "o.npy"), 1),
         ("begins like a zip archive", ("unpack", "torch.bin", "o.npy", *shape), 1),
         (", got 0\n", ("unpack", "empty.bin", "o.npy", *shape), 1),
@@ -170,7 +170,7 @@ def test_wrong_requests_write_nothing(dump: Path, monkeypatch: pytest.MonkeyPatc
         open_file("m.safetensors", offset=1)
     with pytest.raises(tj.LayoutError, match="from 0 on, got -1"):
         open_file("dump.bin", shape=SHAPE, offset=-1)
-    with pytest.raises(tj.LayoutError, match="packed already"):
+    with pytest.raises(tj.LayoutError, match="already in bf16"):
         plan_file_pack(open_file("dump.bin", shape=SHAPE), "tpu")
 
 
@@ -187,16 +187,20 @@ def test_arrays_without_elements_and_elements_of_four_bits(tmp_path: Path) -> No
     assert np.load(out) == 1
 
 
-def test_raw_bytes_leave_no_record_behind(tmp_path: Path) -> None:
-    """A record of a .npy file must not describe the raw bytes that replace it."""
+def test_raw_bytes_replace_a_record(tmp_path: Path) -> None:
+    """The record of a .npy file must not describe the raw bytes that replace it."""
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     plain.mkdir()
     np.save(plain / "x.npy", np.ones((5, 7), np.float32))
     np.save(plain / "z.npy", np.ones((5, 7), np.float32))
     assert run("pack", plain, packed, "--layout", "tpu").exit_code == 0
-    plan_file_pack(plain / "x.npy", "tpu").write(packed / "x.npy", raw=True)
+    plan_file_pack(plain / "x.npy", "blis-a", mr=4).write(packed / "x.npy", raw=True)
     assert list(open_file(packed / "z.npy").entries)
-    assert json.loads((packed / "tilejit-layouts.json").read_text())["layouts"]["x.npy"] is None
+    (one,) = json.loads((packed / "tilejit-layouts.json").read_text())["layouts"]["x.npy"]
+    assert one["layout"] == "blis-a"
+    file = open_file(packed / "x.npy", raw=True)
+    plan_file_unpack(file).write(packed / "y.npy")
+    assert (packed / "y.npy").read_bytes() == (plain / "x.npy").read_bytes()
 
 
 def test_an_interrupted_run_of_another_dtype_starts_over(dump: Path) -> None:

@@ -16,10 +16,18 @@ from tests.files.containers import save_model
 from tilejit.files import plan
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.file_types import open_file
-from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record, recorded_layout
+from tilejit.files.packings import Packing, packings_to_json
+from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record, recorded_packings
+from tilejit.layout.cute_shape import Spec
 
 X = np.arange(20 * 30, dtype=np.float32).reshape(20, 30)
 ARRAYS = {"x.npy": X, "b.npy": X[0], "ids.npy": np.arange(64, dtype=np.int64).reshape(4, 16)}
+
+
+def recorded_layout(path: Path) -> Spec | None:
+    """The layout that the record of a directory has for a file."""
+    packings = recorded_packings(path)
+    return packings[-1].spec if packings else None
 
 
 @pytest.fixture
@@ -84,7 +92,7 @@ def test_one_file_of_a_directory_needs_no_shape(packed: Path, tmp_path: Path) ->
     plan_file_unpack(packed / "x.npy").write(back)
     assert (np.load(back) == X).all()
     said = fails("pack", packed / "x.npy", back, "--layout", "tpu")
-    assert "x.npy': it is packed already\n  unpack it first, or relayout it" in said
+    assert "x.npy': it is already in tenstorrent\n  unpack it with `tilejit unpack`, or pass --again" in said
 
 
 def test_a_dry_run_records_nothing(plain: Path, tmp_path: Path) -> None:
@@ -201,9 +209,9 @@ def test_damaged_records_are_refused(plain: Path, packed: Path, tmp_path: Path, 
     assert run("unpack", packed / "x.npy", tmp_path / "out.npy", "--shape", shape).exit_code == 0
 
 
-def entry(**changed: Any) -> dict[str, Any]:
+def entry(**changed: Any) -> list[dict[str, Any]]:
     data: dict[str, Any] = tilejit.as_layout("tenstorrent", dtype="f32", dims=(20, 30)).to_json()
-    return {**data, **changed}
+    return [{"layout": "tenstorrent", "parameters": {}, "shape": {**data, **changed}}]
 
 
 @pytest.mark.full
@@ -214,7 +222,13 @@ def entry(**changed: Any) -> dict[str, Any]:
         [],
         "f32[20,30]",
         {},
-        {"cute_layout": 3},
+        [{}],
+        [3],
+        [*entry(), *entry()],
+        [{**entry()[0], "layout": 3}],
+        [{**entry()[0], "parameters": [3]}],
+        [{**entry()[0], "planes": {}}],
+        [{**entry()[0], "shape": {"cute_layout": 3}}],
         entry(dimensions=[2**62, 2**62]),
         entry(dimensions=[-1, 30]),
         entry(dimensions=[1] * 100_000),
@@ -240,7 +254,8 @@ def test_wrong_entries_are_refused(plain: Path, packed: Path, tmp_path: Path, da
 
 def test_an_array_that_changed_after_it_was_recorded_is_refused(packed: Path, tmp_path: Path) -> None:
     np.save(packed / "x.npy", X)
-    assert f"has changed since {LAYOUTS_NAME} recorded" in fails("unpack", packed, tmp_path / "out")
+    said = fails("unpack", packed, tmp_path / "out")
+    assert f"it has changed since {str(packed / LAYOUTS_NAME)!r} recorded the layout" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
@@ -253,7 +268,7 @@ def test_a_pipe_as_a_record_is_refused(packed: Path, tmp_path: Path) -> None:
 def test_names_of_any_characters(tmp_path: Path) -> None:
     names = ["ü.npy", "a b\n.npy", "\udcff.npy", '"\\.npy']
     spec = tilejit.as_layout("f32[4]{0}")
-    record(tmp_path, dict.fromkeys(names, spec.to_json()))
+    record(tmp_path, dict.fromkeys(names, packings_to_json((Packing("tpu", {}, spec),))))
     assert all(recorded_layout(tmp_path / name) == spec for name in names)
     record(tmp_path, dict.fromkeys(names))
     assert not list(tmp_path.iterdir())
@@ -380,6 +395,6 @@ def test_deep_entries_are_explained(packed: Path, tmp_path: Path) -> None:
         deep = [deep]
     rewritten(packed, x=entry(dimensions=deep))
     said = fails("unpack", packed / "x.npy", tmp_path / "out.npy")
-    assert "the layout of 'x.npy' cannot be read" in said
-    assert "remove this entry" in said
+    assert "the entry of 'x.npy': packings[0].shape: " in said
+    assert "or remove it and unpack the file with --shape" in said
     assert "recursion" not in said

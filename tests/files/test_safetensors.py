@@ -73,7 +73,8 @@ def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> Non
     tensors = model()
     assert {e.name for e in file.entries} == set(tensors)
     for tensor in file.entries:
-        spec = tilejit.Shape.from_json(json.loads(file.metadata[f"tilejit.{tensor.name}"]))
+        (packing,) = json.loads(file.metadata[f"tilejit.{tensor.name}"])
+        spec = tilejit.Shape.from_json(packing["shape"])
         want = tilejit.pack(tensors[tensor.name], "tpu")
         assert spec == want.layout
         assert len(tensor.shape) == 1
@@ -202,7 +203,7 @@ def test_errors_name_tensors_that_cannot_be_packed(source: Path, options: dict[s
 
 def test_a_packed_tensor_is_not_packed_again(source: Path) -> None:
     plan_file_pack(source, "tpu", tensors=["ids"]).write(source)
-    with pytest.raises(tilejit.LayoutError, match="'ids': it is packed already"):
+    with pytest.raises(tilejit.LayoutError, match="'ids': it is already in tpu"):
         plan_file_pack(source, "tpu")
     with pytest.raises(tilejit.LayoutError, match="'weight': it is not packed"):
         plan_file_unpack(source, tensors=["weight"])
@@ -409,7 +410,7 @@ def test_damaged_layouts_name_the_file_and_the_fix(tmp_path: Path, layout: str) 
     path, out = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
     save_file({"w": np.zeros(8, np.float32)}, path, {"tilejit.w": layout})
     said = " ".join(fails("unpack", path, out).split())
-    assert f"tensor 'w': its layout in the metadata of {str(path)!r} cannot be read: " in said
-    assert "pack its source again, or restore it" in said
+    assert f"tensor 'w': the record 'tilejit.w' in the metadata of {str(path)!r}: " in said
+    assert "restore it, or pack its source again" in said
     assert "recursion" not in said
     assert not out.exists()

@@ -122,4 +122,4 @@ def test_files_may_exceed_the_address_space(tmp_path: Path) -> None:
     failed = run(16, "pack", str(packed), "--layout", "{1,0:T(8,128)}", "-q")
     assert failed.returncode == 1
     assert "memory" in failed.stderr
-    assert {p.name for p in tmp_path.iterdir()} <= {"x.npy", "small.npy", "y.npy"}
+    assert {p.name for p in tmp_path.iterdir()} <= {"x.npy", "small.npy", "y.npy", "y.npy.tilejit.json"}

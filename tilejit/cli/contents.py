@@ -61,7 +61,7 @@ class Content:
 
 
 def names_files(text: str) -> bool:
-    """Whether a text names a file or a directory rather than a layout.
+    """Whether a text names a file with tensors or a record, or a directory, rather than a layout.
 
     "x.npy" -> True    "model.SAFETENSORS" -> True    "f32[3,5]" -> False
     """
@@ -71,6 +71,10 @@ def names_files(text: str) -> bool:
 
         if extension in READERS:
             return True
+    if os.path.isfile(text):
+        from tilejit.files.sidecar import SUFFIX
+
+        return os.path.isfile(text + SUFFIX)
     return os.path.isdir(text)
 
 
@@ -158,11 +162,11 @@ def _entries(path: Path) -> Iterator[tuple[TensorFile, Entry]]:
 
 
 def _files(path: Path) -> Iterator[TensorFile]:
-    from tilejit.files.file_types import open_file
+    from tilejit.files.file_types import open_recorded
     from tilejit.files.shards import read_shards
 
     paths = [path / name for name in read_shards(path).names] if path.is_dir() else [path]
-    return map(open_file, paths)
+    return map(open_recorded, paths)
 
 
 def _layout(file: TensorFile, entry: Entry) -> Spec:

@@ -29,7 +29,12 @@ CARET = re.compile(r"\s*\^[\^~]*\s*")
 NEAR = 0.7
 """The least similarity of a mistyped word and its suggestion, from 0 to 1: "pak" and "pack" have 0.86."""
 
-COMMANDS = {r"tilejit\.formats\(\)": "`tilejit formats`", r"casting='(\w+)'": r"--casting \1"}
+COMMANDS = {
+    r"tilejit\.formats\(\)": "`tilejit formats`",
+    r"casting='(\w+)'": r"--casting \1",
+    "plan_file_unpack": "`tilejit unpack`",
+    "again=True": "--again",
+}
 """Calls and keywords that errors suggest to Python code, as regular expressions, and the command line's."""
 
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}

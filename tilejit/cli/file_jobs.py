@@ -68,7 +68,7 @@ class _Job:
         write: writes the files, as `DirectoryPlan.write` does.
         strictly: whether every requested tensor must fit.
         files: whether reports name files.
-        array: whether the plan is for one array. Its file does not record the layout, so the report does.
+        array: whether the plan is for one array, whose shape the report prints.
         err: whether reports go to stderr, because standard output is the file.
         raw: whether it writes raw bytes, which have no dtype.
     """
@@ -213,6 +213,15 @@ def _why_unpacked(plans: Iterable[Plan]) -> str:
     return "no tensor records a layout: none was packed, or all are unpacked already"
 
 
+def _still_packed(plans: Iterable[Plan]) -> str:
+    """The lines about unpacked tensors that had been packed more than once; "" if there are none."""
+    left = [(c.name, record) for plan in plans for c in plan.converted if (record := plan.records[c.name])]
+    if not left:
+        return ""
+    names, layout = some(name for name, _ in left), left[0][1][-1]
+    return f"still packed, because pack was applied more than once: {names}, in {layout}\n"
+
+
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     """Report which tensors were left unchanged, and which rules had no effect."""
     from tilejit.layout.indexing import padding_note
@@ -234,6 +243,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
         note += f"not {options.done}, because the layout does not fit: {left}\n"
         note += f"  {str(misfits[0][1]).splitlines()[0]}\n"
         note += "  to give these another layout, name them with --tensor\n"
+    note += _still_packed(plans) if options.done == "unpacked" else ""
     packed = [change for plan in plans for change in plan.converted if options.done != "unpacked"]
     packed.sort(key=lambda change: change.spec.size_in_bytes * change.spec.padding_fraction, reverse=True)
     if empty := [f"{c.name} ({padding_note(c.spec)})" for c in packed if padding_note(c.spec)]:
@@ -309,7 +319,7 @@ def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
 
 
 def _report_array(plan: Plan, row: Row, goes: Target, options: Options, *, err: bool) -> None:
-    """Report the shape of an array, which its file does not hold, and how to unpack it if it is packed."""
+    """Report the shape of an array, and how to unpack it if it is packed."""
     converted, packed = plan.converted[0], plan.layout
     spec = converted.spec
     undo = None if packed is None else unpack_command(goes, packed)
@@ -317,32 +327,34 @@ def _report_array(plan: Plan, row: Row, goes: Target, options: Options, *, err: 
         found = facts(spec, converted.cast, row.written_earlier)
         print_json(found | ({} if undo is None else {"unpack": undo}), err=err)
     elif not options.quiet:
-        typer.echo(converted.unpacked if packed is None else spec, err=err)
+        typer.echo(converted.unpacked if packed is None else packed, err=err)
         if undo is not None:
             _say(options, f"unpack it with: {undo}")
 
 
 def unpack_command(packed: Target, spec: Spec) -> str | None:
-    """The command that unpacks a .npy file, for the shell; None if its layout has no text form.
+    """The command that unpacks a file, for the shell.
 
-    y.npy in f32[6,8]{0,1} -> "tilejit unpack y.npy y.unpacked.npy --shape 'f32[6,8]{0,1}'"
+    Standard output has no record, so its command has the shape, and is None if the layout has no text form.
+
+    y.npy -> "tilejit unpack y.npy y.unpacked.npy"
+    standard output in f32[6,8]{0,1} -> "tilejit unpack - unpacked.npy --shape 'f32[6,8]{0,1}'"
     """
     from tilejit.files.file_types import HINTS
     from tilejit.layout.as_layout import as_layout
 
-    try:
-        if as_layout(str(spec)) != spec:
-            return None
-    except LayoutError:
-        return None
     if isinstance(packed, StandardOutput):
-        files = ["-", "unpacked.npy"]
-    else:
-        files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked.npy"))]
+        try:
+            if as_layout(str(spec)) != spec:
+                return None
+        except LayoutError:
+            return None
+        return shell_line(["tilejit", "unpack", "-", "unpacked.npy", "--shape", str(spec)])
+    files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked.npy"))]
     # A file name that starts with a dash must not become an option.
-    files = [f"./{name}" if name.startswith("-") and name != "-" else name for name in files]
-    words = ["tilejit", "unpack", *files, "--shape", str(spec)]
-    if isinstance(packed, Path) and packed.suffix.lower() in HINTS:
+    files = [f"./{name}" if name.startswith("-") else name for name in files]
+    words = ["tilejit", "unpack", *files]
+    if packed.suffix.lower() in HINTS:
         words.append("--raw")
     return shell_line(words)
 

@@ -37,7 +37,7 @@ Out = Annotated[
 PackedShape = Annotated[
     str | None,
     typer.Option(
-        "--shape", metavar="S", help="The complete shape of raw bytes, or of a .npy file as pack printed it."
+        "--shape", metavar="S", help="The complete shape of raw bytes or a .npy file without a record."
     ),
 ]
 Tensors = Annotated[
@@ -83,6 +83,10 @@ RulesFile = Annotated[
         readable=False,
     ),
 ]
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="Pack packed tensors once more; unpack then undoes one packing at a time."),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print sizes and padding without converting anything.")
 ]
@@ -116,6 +120,7 @@ def pack(
     ] = None,
     casting: Casting = "same_kind",
     tensor: Tensors = None,
+    again: Again = False,
     threads: Threads = None,
     raw: Raw = False,
     dry_run: DryRun = False,
@@ -131,8 +136,9 @@ def pack(
     packs every such file, or every shard that model.safetensors.index.json names. Other files and
     subdirectories are not copied.
 
-    For a .npy file, prints the complete shape, and on stderr the command that unpacks the file. For a
-    directory of .npy files, records the layouts in tilejit-layouts.json.
+    Records the layouts: of tensors in the metadata of the .safetensors file, of a directory's .npy files in
+    tilejit-layouts.json, and of any other file in OUT.tilejit.json beside it. Refuses what such a record says
+    is packed. For an array, prints the complete shape, and on stderr the command that unpacks it.
 
     An OUT with another extension than .npy gets the raw bytes of the packed array.
 
@@ -143,7 +149,7 @@ def pack(
     chosen = _chosen_rules(layout, parameters, rules, dtype)
     rule = _checked_casting(casting, dtype, rules)
     options = Options("packed", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, dtype)
-    draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule)
+    draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule, again=again)
     convert(source, target, draft, options, chosen if rules else None)
 
 
@@ -173,9 +179,10 @@ def unpack(
 ) -> None:
     """Convert packed files back.
 
-    Unpacks the array of a .npy file, the packed tensors of a .safetensors file, or with --shape the raw bytes
-    in a file with any other extension, such as a dump. An array is written to a .npy file, or to a file with
-    another extension as raw bytes.
+    Unpacks the array of a .npy file, the packed tensors of a .safetensors file, or the raw bytes in a file
+    with any other extension, by the layouts that pack recorded. A file without a record, such as a dump of
+    another program, needs --shape. An array is written to a .npy file, or to a file with another extension as
+    raw bytes.
 
     A floating-point --dtype leaves integers alone, unless --tensor names them.
     """
@@ -211,7 +218,7 @@ def relayout(
     """Convert packed files to another layout.
 
     Tensors that the layout does not fit stay unchanged, unless --tensor names them. With --shape, IN can also
-    be raw bytes in a file with any other extension, even those of a row-major array: --shape "f32[1000,300]".
+    be a file without a record, even raw bytes of a row-major array: --shape "f32[1000,300]".
     """
     from tilejit.files.draft import draft_relayout
 
@@ -238,7 +245,7 @@ def _chosen_rules(
         _check_dtype(dtype)
         if layout is not None:
             check_layout(layout, values)
-            default = Conversion(spelled_out(layout), values, dtype, is_general=True)
+            default = Conversion(spelled_out(layout), values, dtype, is_general=True, given=layout)
         elif values:
             raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is missing")
     if rules is not None:

@@ -25,6 +25,7 @@ def plan_file_pack(
     dtype: str | None = None,
     casting: Casting = SAME_KIND,
     threads: int | None = None,
+    again: bool = False,
     **parameters: Any,
 ) -> Plan:
     """Plan the packing of a .npy or .safetensors file.
@@ -34,6 +35,14 @@ def plan_file_pack(
     >>> print(plan.layout)
     f32[1000,300]{1,0:T(8,128)}
     >>> plan.write("x.tpu.npy")
+
+    The file that the plan writes records the layout, so that `plan_file_unpack` needs none: a .safetensors
+    file in its metadata, any other file in x.tpu.npy.tilejit.json, or in the record of its directory.
+
+    >>> plan_file_pack("x.tpu.npy", "tenstorrent")
+    Traceback (most recent call last):
+    tilejit.LayoutError: 'x.tpu.npy': it is already in {1,0:T(8,128)}
+      unpack it with plan_file_unpack, or pass again=True to pack it once more
 
     Args:
         source: the path of a file, or an open one.
@@ -47,18 +56,24 @@ def plan_file_pack(
             NumPy's casts do, and fills `Plan.losses`.
         casting: NumPy's rule for conversions.
         threads: the number of threads; None chooses it from the size.
+        again: whether to pack packed tensors once more, as flat arrays. `plan_file_unpack` then undoes one
+            packing at a time.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or no tensor can, or
-            `casting` forbids a conversion; the message names the tensor.
+        LayoutError: the file is damaged, a requested tensor is packed or cannot be packed this way, or no
+            tensor can, or `casting` forbids a conversion; the message names the tensor.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
-    return _planned(source, tensors, lambda file, names: draft_pack(file, names, rules, threads, casting))
+    return _planned(
+        source,
+        tensors,
+        lambda file, names: draft_pack(file, names, rules, threads, casting, again=again),
+    )
 
 
 def plan_file_unpack(
@@ -70,18 +85,18 @@ def plan_file_unpack(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Plan:
-    """Plan the unpacking of all packed tensors of a file; the result records no layouts.
+    """Plan the unpacking of all packed tensors of a file, by the layouts that it records.
 
     >>> np.save("x.npy", np.ones((1000, 300), np.float32))
     >>> plan_file_pack("x.npy", "{1,0:T(8,128)}").write("x.tpu.npy")
-    >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
-    >>> plan_file_unpack(packed).write("y.npy")
+    >>> plan_file_unpack("x.tpu.npy").write("y.npy")
     >>> np.load("y.npy").shape
     (1000, 300)
 
-    Integers narrower than a byte become bytes, because neither file type has narrower ones.
+    Of tensors that were packed several times, the plan undoes the last packing. Integers narrower than a byte
+    become bytes, because neither file type has narrower ones.
 
-    A dump without a header is read and written in the same way:
+    A dump that another program wrote has no record, so open it with its shape:
 
     >>> _ = open("dump.bin", "wb").write(tilejit.pack(np.load("y.npy"), "tpu").buffer.tobytes())
     >>> dump = open_file("dump.bin", shape="f32[1000,300]{0,1:T(8,128)}")
@@ -118,8 +133,7 @@ def plan_file_relayout(
 
     >>> np.save("x.npy", np.ones((1000, 300), np.float32))
     >>> plan_file_pack("x.npy", "{1,0:T(8,128)}").write("x.tpu.npy")
-    >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
-    >>> plan_file_relayout(packed, "tenstorrent").write("x.tt.npy")
+    >>> plan_file_relayout("x.tpu.npy", "tenstorrent").write("x.tt.npy")
     >>> np.load("x.tt.npy").shape
     (327680,)
 

@@ -17,6 +17,7 @@ from tilejit.files.plan import Plan
 from tilejit.files.recorded import LAYOUTS_NAME, check_complete, read_layouts, recording
 from tilejit.files.resume import Origin
 from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
+from tilejit.files.sidecar import lost_records
 from tilejit.files.stream import Advance, Say
 from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary, refuse_to_clobber, replacing
@@ -72,14 +73,14 @@ class DirectoryPlan:
                 refuse_to_clobber(self.target / name)
         arrays = {name: plan for name, plan in self.plans.items() if plan.source.one_array}
         unknown = {name for name, plan in arrays.items() if plan.unexplained}
-        layouts = {name: plan.layout for name, plan in arrays.items() if name not in unknown}
+        records = {name: plan.record for name, plan in arrays.items() if name not in unknown}
         packed = any(plan.holds_layouts for plan in self.plans.values())
         added = [path for path in (self.target, *self.target.parents) if not os.path.lexists(path)][::-1]
         with _removed_after_errors(added):
             self.target.mkdir(parents=True, exist_ok=True)
             finished = _Finished(self.target) if resume else None
             with (
-                recording(self.target, layouts, unknown, keep=packed and bool(arrays)),
+                recording(self.target, records, unknown, keep=packed and bool(arrays)),
                 _removed_after_errors(added),  # before entries of these files would be recorded
             ):
                 self._write_shards(advance, finished, say, skip, clobber, added)
@@ -152,6 +153,8 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
     unknown = next((name for name in tensors if name not in known), None)
     if unknown is not None:
         raise LayoutError(f"tensor {unknown!r} does not exist in {str(shards.path)!r}")
+    if lost_records(shards.path):
+        _check_not_renamed(files, tensors)
     plans = {name: draft(file, _requested_in(file, tensors)) for name, file in files.items()}
     if not tensors:
         _check_explained(shards.path, plans)
@@ -167,6 +170,14 @@ def _check_explained(source: Path, plans: Mapping[str, Plan]) -> None:
             f"no layout is recorded for {named} in {str(source)!r}, which may be packed\n"
             f'  unpack each packed file with --shape; list others in {LAYOUTS_NAME}, as "x.npy": null'
         )
+
+
+def _check_not_renamed(files: Mapping[str, TensorFile], tensors: Collection[str]) -> None:
+    """Raise if a requested array may be a packed file that was renamed without its record."""
+    for file in files.values():
+        for entry in file.entries:
+            if (not tensors or entry.name in tensors) and (why := file.suspected(entry)):
+                raise file.named(entry, LayoutError(why))
 
 
 def _requested_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:

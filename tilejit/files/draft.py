@@ -14,9 +14,9 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.files import made
 from tilejit.files.casts import Cast
+from tilejit.files.packings import Packing, Packings, packing_of
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
-from tilejit.files.recorded import LAYOUTS_NAME
 from tilejit.files.rules import Conversion, Rules
 from tilejit.files.stream import Made, Named, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
@@ -36,27 +36,37 @@ def draft_pack(
     rules: Rules,
     threads: int | None,
     casting: Casting = SAME_KIND,
+    *,
+    again: bool = False,
 ) -> Plan:
-    """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none."""
+    """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none.
+
+    With `again`, packed tensors are packed once more, as flat arrays of their elements.
+    """
     draft = _Draft(file, file.chosen(names))
     for entry, conversion in draft.conversions(rules):
         with draft.misfits_of(entry, conversion):
-            if file.is_packed(entry):
-                others = "relayout it" if file.one_array else "select others with --tensor"
-                raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
-            # Without names, plan_directory lists all such files in one error.
-            if names is not None and entry.name in file.unexplained(packed=False):
+            packings = file.packings(entry)
+            if packings and not again:
+                others = "" if file.one_array else ", select others with --tensor"
                 raise LayoutError(
-                    f"it may be packed, because {LAYOUTS_NAME} beside it does not list it\n"
-                    '  unpack it with --shape first, or list a plain array there, as "x.npy": null'
+                    f"it is already in {packings[-1]}\n"
+                    f"  unpack it with plan_file_unpack{others}, or pass again=True to pack it once more"
                 )
+            if not packings and names is not None:  # plan_directory looks at all files at once
+                _refuse_suspected(file, entry)
+            if packings:
+                file.tiled(entry)  # raises if the record belongs to another tensor
             own = file.element_type(entry, conversion.dtype or _named_dtype(conversion))
             is_named = names is not None or file.one_array or not conversion.is_general
             dtype = draft.dtype_of(entry, own, conversion.dtype, is_named=is_named)
+            if packings and dtype is not None:
+                _check_same(own, dtype)
             spec = _packed_spec(own, dtype, entry.shape, conversion)
             file.unpacked_as(spec)  # reject tensors that the file type could not store after unpacking
             cast = _cast(own, spec.primitive_type, casting) if dtype else None
-            draft.pack(entry, spec, partial(_packed, file, entry, own, spec, cast, threads), cast)
+            make = partial(_packed, file, entry, own, spec, cast, threads)
+            draft.pack(entry, (*packings, _packing(conversion, spec)), make, cast)
     return draft.plan(packed=False)
 
 
@@ -74,12 +84,15 @@ def draft_unpack(
             tiled = file.tiled(entry)
             own, is_named = tiled.layout.primitive_type, names is not None or file.one_array
             wanted = draft.dtype_of(entry, own, dtype, is_named=is_named)
+            packings = file.packings(entry)
+            if len(packings) > 1 and wanted is not None:
+                _check_same(own, wanted)
             cast = _cast(own, own if wanted is None else primitive_type(wanted).name, casting)
             dtype_in_file, target = file.unpacked_as(
                 row_major(cast.want if cast else own, tiled.layout.dimensions)
             )
         make = partial(made.unpacked, tiled, target, cast, threads)
-        draft.unpack(entry, tiled.layout, dtype_in_file, target, make, cast)
+        draft.unpack(entry, packings, tiled.layout, dtype_in_file, target, make, cast)
     return draft.plan(packed=True)
 
 
@@ -99,7 +112,8 @@ def draft_relayout(
                 raise MisfitError(
                     f"the layout is for {spec.primitive_type}, but the tensor is {old.primitive_type}"
                 )
-            draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads))
+            packings = (*file.packings(entry)[:-1], _packing(conversion, spec))
+            draft.pack(entry, packings, partial(made.relaid, tiled, spec, threads))
     return draft.plan(packed=True)
 
 
@@ -108,7 +122,7 @@ class _Draft:
 
     def __init__(self, file: TensorFile, wanted: Collection[str]) -> None:
         self.file, self.wanted = file, wanted
-        self.layouts: dict[str, Spec | None] = {}
+        self.records: dict[str, Packings] = {}
         self.outputs: list[Output] = []
         self.converted: list[Converted] = []
         self.integers: list[str] = []
@@ -157,31 +171,39 @@ class _Draft:
         return dtype
 
     def copy(self, entry: Entry) -> None:
-        """Plan the tensor as it is, with the layout recorded for it, if any."""
+        """Plan the tensor as it is, with its record, if any."""
         if self.file.one_array and self.file.is_packed(entry):  # other files keep their own metadata
-            self.layouts[entry.name] = self.file.tiled(entry).layout
+            self.records[entry.name] = self.file.packings(entry)
         stored = partial(self.file.stored, entry)
         self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
 
-    def pack(self, entry: Entry, spec: Spec, make: Make, cast: Cast | None = None) -> None:
-        """Plan a tensor as a packed buffer."""
+    def pack(self, entry: Entry, packings: Packings, make: Make, cast: Cast | None = None) -> None:
+        """Plan a tensor as a packed buffer, in the layout of its last packing."""
+        spec = packings[-1].spec
         dtype, shape = self.file.packed_as(spec)
         self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make, cast)
-        self.layouts[entry.name] = spec
+        self.records[entry.name] = packings
 
     def unpack(
-        self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make, cast: Cast | None
+        self,
+        entry: Entry,
+        packings: Packings,
+        spec: Spec,
+        dtype: Any,
+        target: Shape,
+        make: Make,
+        cast: Cast | None,
     ) -> None:
-        """Plan a packed tensor as elements in row-major order."""
+        """Plan a packed tensor as elements in row-major order, without its last packing."""
         self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make, cast)
-        self.layouts[entry.name] = None
+        self.records[entry.name] = packings[:-1]
 
     def plan(self, *, packed: bool) -> Plan:
         """The complete plan; `packed` tells whether the file is read as a packed one."""
         outputs, converted = tuple(self.outputs), tuple(self.converted)
         misfits, integers = tuple(self.misfits), tuple(self.integers)
         unexplained = self.file.unexplained(packed=packed)
-        return Plan(self.file, outputs, converted, self.layouts, misfits, integers, unexplained)
+        return Plan(self.file, outputs, converted, self.records, misfits, integers, unexplained)
 
     def _named(self, entry: Entry, error: Exception, origin: str) -> LayoutError:
         named = self.file.named(entry, error)
@@ -208,6 +230,27 @@ def _packed_among(file: TensorFile, names: Collection[str] | None) -> set[str]:
     if names is not None:
         return chosen
     return {entry.name for entry in file.entries if file.is_packed(entry)}
+
+
+def _refuse_suspected(file: TensorFile, entry: Entry) -> None:
+    """Raise if a tensor without a record may be packed."""
+    if why := file.suspected(entry):
+        raise LayoutError(why)
+
+
+def _packing(conversion: Conversion, spec: Spec) -> Packing:
+    """The record of a conversion to a layout."""
+    return packing_of(conversion.given or conversion.layout, conversion.parameters, spec)
+
+
+def _check_same(own: str, dtype: str) -> None:
+    """Raise unless a buffer that is packed more than once keeps its dtype."""
+    wanted = primitive_type(dtype).name
+    if wanted != own:
+        raise LayoutError(
+            f"a buffer that is packed again keeps its dtype: expected {own}, got {wanted}\n"
+            "  omit --dtype, or unpack the buffer first"
+        )
 
 
 def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], conversion: Conversion) -> Spec:

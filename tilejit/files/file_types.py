@@ -10,6 +10,7 @@ from typing import Any
 
 from codegen import LayoutError, TilejitError
 from tilejit.files import npy, safetensors
+from tilejit.files.provenance import known_of, suspected
 from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary
 
@@ -60,7 +61,8 @@ def open_file(
     Args:
         path: the path of a .npy or .safetensors file, or of a file with any other extension that holds the
             raw bytes of an array.
-        shape: the full shape of a packed .npy file or of raw bytes, including its layout.
+        shape: the full shape of a packed .npy file or of raw bytes, including its layout. None takes the
+            recorded one.
         extension: the extension, if it is not that of the path, such as for standard input; "" for raw bytes.
         name: the name of a file's only array; "" takes the file's name.
         offset: the bytes before the array in a file of raw bytes.
@@ -100,6 +102,16 @@ def input_type(path: str | os.PathLike[str], extension: str, *, raw: bool, offse
     return kind
 
 
+def open_recorded(path: Path) -> TensorFile:
+    """Open a file that needs no shape; a record beside it tells that it is raw bytes, whatever its extension.
+
+    Raises:
+        LayoutError, TilejitError, OSError: as `open_file`.
+    """
+    raw = path.suffix.lower() != ".safetensors" and bool(known_of(path).packings)
+    return open_file(path, raw=raw)
+
+
 def file_type(path: object, extension: str, *, raw: bool = False, written: bool = False) -> str:
     """The type of a file by its extension: ".npy", ".safetensors", or RAW for extensions of no known type.
 
@@ -123,14 +135,17 @@ def _opened_raw(path: str | os.PathLike[str], shape: Any, name: str, offset: int
     """A file of raw bytes.
 
     Raises:
-        TilejitError: the shape is missing.
-        LayoutError: the bytes do not have its size.
+        TilejitError: the shape is missing, and no record has it.
+        LayoutError: the bytes do not have its size, or the record is damaged.
     """
-    if shape is not None:
-        return npy.read_raw(path, shape, name, offset)
+    known = known_of(path) if shape is None else npy.given(path, shape)
+    if known.packings:
+        return npy.read_raw(path, known, name, offset)
     with open_ordinary(path) as file:
         look = npy.looks_like(file.read(8))
+        if why := suspected(path, os.fstat(file.fileno()).st_size):
+            raise LayoutError(f"{str(path)!r}: {why}")
     raise TilejitError(
-        f"{str(path)!r} holds raw bytes, whose shape TileJIT cannot know\n"
+        f"{str(path)!r} holds raw bytes, and no record beside it says their shape\n"
         f'  unpack or relayout it with --shape "bf16[1000,300]{{1,0:T(8,128)(2,1)}}"{look}'
     )

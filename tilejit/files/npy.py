@@ -1,4 +1,4 @@
-"""The .npy format: one array. A packed array is stored as its flat buffer, without its layout.
+"""The .npy format: one array. A packed array is stored as its flat buffer, and its record beside the file.
 
 NumPy has no names for the types of ml_dtypes, so np.save writes their elements as raw bytes of the same width
 ('<V2' for bfloat16). TileJIT does the same for packed and unpacked arrays. Elements that share bytes are
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +18,9 @@ import numpy as np
 
 from codegen import LayoutError, dataclass
 from tilejit.files.npy_header import header, read_mapped
-from tilejit.files.recorded import LAYOUTS_NAME, is_listed, recorded_layout
+from tilejit.files.packings import Packings, packing_of
+from tilejit.files.provenance import Known, known_of, suspected
+from tilejit.files.recorded import LAYOUTS_NAME
 from tilejit.files.resume import identity_of
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
@@ -43,16 +47,13 @@ _HEADS = {
 
 @dataclass(frozen=True, slots=True)
 class NpyFile(TensorFile):
-    """A .npy file; `spec` is the packed layout of its array, if known."""
+    """A .npy file, and what is known about the layout of its array."""
 
     one_array: ClassVar[bool] = True
 
     array: FileArray
-    spec: Spec | None = None
-    recorded: bool = False
-    """Whether `spec` comes from the record beside the file, not from the caller."""
-    listed: bool | None = None
-    """Whether the record beside the file lists it; None if there is no record."""
+    known: Known = Known()
+    """What a record beside the file says, or the caller: then `known.record` is empty."""
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the file."""
@@ -65,6 +66,8 @@ class NpyFile(TensorFile):
             MisfitError: XLA has no such type, or `dtype` does not have the width of the raw bytes.
         """
         own = self.array.dtype
+        if self.spec is not None and own.kind == "V" and own.itemsize == self.spec.dtype.itemsize:
+            return self.spec.primitive_type
         if own.names is not None:
             raise MisfitError("the file holds structured elements\n  save a single field as its own file")
         if own.kind != "V":
@@ -98,13 +101,34 @@ class NpyFile(TensorFile):
         """The order of the elements, according to the header."""
         return "column-major" if self.array.by_columns else "row-major"
 
+    @property
+    def spec(self) -> Spec | None:
+        """The layout of the array as it is stored; None if it is not known."""
+        return self.known.packings[-1].spec if self.known.packings else None
+
     def is_packed(self, entry: Entry) -> bool:
         """Whether the layout of the array is known."""
-        return self.spec is not None
+        return bool(self.known.packings)
+
+    def packings(self, entry: Entry) -> Packings:
+        """What the record or the caller says about the array."""
+        return self.known.packings
+
+    def suspected(self, entry: Entry) -> str:
+        """Why a flat array without a record may be packed, and what to do; "" if nothing suggests it."""
+        if self.spec is not None or self.known.listed or len(self.array.shape) != 1:
+            return ""
+        if self.known.listed is None:
+            return suspected(self.path, entry.nbytes)
+        return (
+            f"it may be packed, because {LAYOUTS_NAME} beside it does not list it\n"
+            '  unpack it with --shape first, or list a plain array there, as "x.npy": null'
+        )
 
     def unexplained(self, *, packed: bool) -> tuple[str, ...]:
         """The array's name if it is flat, its layout is unknown, and no record lists it as not packed."""
-        lacks = self.listed is False or (packed and self.listed is None)
+        listed = self.known.listed
+        lacks = listed is False or (packed and listed is None)
         flat = len(self.array.shape) == 1
         return tuple(entry.name for entry in self.entries if lacks and flat and self.spec is None)
 
@@ -116,7 +140,8 @@ class NpyFile(TensorFile):
         """
         if self.spec is None:
             raise LayoutError(
-                "the file does not contain a layout, and no record beside it does\n"
+                self.suspected(entry)
+                or "the file does not contain a layout, and no record beside it does\n"
                 '  pass the layout with --shape "bf16[...]{...}", as `pack` printed it'
             )
         check_packable(self.spec)
@@ -141,11 +166,11 @@ class NpyFile(TensorFile):
         return dtype, row_major(from_numpy(dtype).name, spec.dimensions)
 
     def header_of(
-        self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
+        self, outputs: Iterable[Output], records: Mapping[str, Packings]
     ) -> tuple[bytes, Sequence[Output]]:
         """The header that np.save would write; it cannot hold a layout."""
         (output,) = outputs
-        unpacked = layouts.get(output.name, ...) is None
+        unpacked = records.get(output.name) == ()
         # An unchanged copy keeps the order of the elements.
         by_columns = self.array.by_columns and len(output.shape) > 1 and not unpacked
         return header(output.dtype, output.shape, by_columns=by_columns), (output,)
@@ -167,8 +192,9 @@ class NpyFile(TensorFile):
             raise LayoutError(
                 f"it holds {array.dtype}{list(array.shape)}, not the flat buffer of {shape_name(spec)}\n"
                 + (
-                    f"  it has changed since {LAYOUTS_NAME} recorded the layout: remove its entry there"
-                    if self.recorded
+                    f"  it has changed since {self.known.record!r} recorded the layout: restore it, or "
+                    "remove the record"
+                    if self.known.record
                     else "  pack the array first, or pass the shape that it was packed with"
                 )
             )
@@ -191,13 +217,11 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
             invalid.
         OSError: the file cannot be opened.
     """
-    spec = recorded_layout(path) if shape is None else as_layout(shape)
-    listed = is_listed(path) if shape is None else None
+    known = known_of(path) if shape is None else given(path, shape)
     array, identity = read_mapped(path)
     entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, array.data.nbytes)
-    recorded = shape is None and spec is not None
-    file = NpyFile(str(path), (entry,), array.data, identity, array, spec, recorded, listed)
-    if file.recorded:
+    file = NpyFile(str(path), (entry,), array.data, identity, array, known)
+    if file.known.record and file.known.packings:
         try:
             file.tiled(entry)
         except LayoutError as error:
@@ -205,12 +229,12 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
     return file
 
 
-def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: int = 0) -> NpyFile:
+def read_raw(path: str | os.PathLike[str], known: Known, name: str = "", offset: int = 0) -> NpyFile:
     """Open a packed buffer without a header. Its bytes are not mapped into memory until they are needed.
 
     Args:
         path: the path of the file.
-        shape: the full shape of the array, including its layout.
+        known: the packings of the array, from a record or from `given`.
         name: the name of the array; "" stands for the file's name without its extension.
         offset: the number of bytes before the buffer.
 
@@ -218,21 +242,36 @@ def read_raw(path: str | os.PathLike[str], shape: Any, name: str = "", offset: i
         The open file, as if the buffer were stored in a .npy file.
 
     Raises:
-        LayoutError: the shape is invalid, or does not match the size of the file.
+        LayoutError: the shape of the last packing does not match the size of the file.
         OSError: the file cannot be opened.
     """
-    spec = as_layout(shape)
+    spec = known.packings[-1].spec
     size = check_packable(spec)
     if offset < 0:
         raise LayoutError(f"offset: expected a number of bytes from 0 on, got {offset}")
     with open_ordinary(path) as file:
         there = os.fstat(file.fileno()).st_size - offset
         if there != size:
-            raise LayoutError(_wrong_size(path, spec, size, there, offset) + looks_like(file.read(8)))
+            raise LayoutError(_wrong_size(path, known, there, offset) + looks_like(file.read(8)))
         data = FileBytes.of(file.fileno(), str(path), offset, size)
-        array = FileArray(data, np.dtype(np.uint8), (size,))
+        dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
+        array = FileArray(data, dtype, (size // dtype.itemsize,))
         entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, size)
-        return NpyFile(str(path), (entry,), data, identity_of(file, 0), array, spec)
+        return NpyFile(str(path), (entry,), data, identity_of(file, 0), array, known)
+
+
+def given(path: str | os.PathLike[str], shape: Any) -> Known:
+    """A shape that the caller gives, with the earlier packings from a record that has the same shape.
+
+    Raises:
+        LayoutError: the shape cannot be read.
+    """
+    spec = as_layout(shape)
+    with suppress(LayoutError, OSError):  # the shape replaces a damaged record
+        known = known_of(path)
+        if known.packings and known.packings[-1].spec == spec:
+            return replace(known, record="")
+    return Known((packing_of("", {}, spec),))
 
 
 def looks_like(head: bytes) -> str:
@@ -241,11 +280,15 @@ def looks_like(head: bytes) -> str:
     return "" if kind is None else f"\n  it begins like {kind}"
 
 
-def _wrong_size(path: str | os.PathLike[str], spec: Spec, size: int, there: int, offset: int) -> str:
+def _wrong_size(path: str | os.PathLike[str], known: Known, there: int, offset: int) -> str:
     """The error message for raw bytes whose size does not match the shape."""
+    spec = known.packings[-1].spec
+    size = spec.size_in_bytes
     after = f" after byte {offset}" if offset else ""
     got = f"the file ends before byte {offset}" if there < 0 else f"got {there}{after}"
     fix = "pass the shape that these bytes have"
-    if there > size and not offset:
+    if known.record:
+        fix = f"it has changed since {known.record!r} recorded the layout: restore it, or remove the record"
+    elif there > size and not offset:
         fix += f", or --offset {there - size} if they follow a header of that size"
     return f"{str(path)!r}: expected {size} bytes for {shape_name(spec)}, {got}\n  {fix}"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 from codegen import LayoutError, TilejitError, dataclass
 from tilejit.files.casts import Cast, Losses
-from tilejit.files.recorded import updating_record
+from tilejit.files.packings import Packings
+from tilejit.files.provenance import check_records, dropping_sidecar, updating_record
 from tilejit.files.resume import Origin, origin_of
+from tilejit.files.sidecar import sidecar_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile
-from tilejit.files.whole_file import refuse_to_clobber
+from tilejit.files.whole_file import Around, refuse_to_clobber
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Shape
 
@@ -46,7 +49,7 @@ class Plan:
         source: the file to convert.
         outputs: the tensors to write.
         converted: those that are packed, unpacked or converted to another layout.
-        layouts: the layouts that the file records, by tensor name; None for a layout that it drops.
+        records: the packings that the file records, by tensor name; () for a record that it drops.
         misfits: the tensors that stay unchanged because the layout does not fit them, and the reasons.
         integers: the tensors that keep their dtype when all tensors are converted to a floating-point type.
         unexplained: the tensors that may be packed buffers although no layout is known for them.
@@ -55,7 +58,7 @@ class Plan:
     source: TensorFile = field(repr=False)
     outputs: tuple[Output, ...]
     converted: tuple[Converted, ...]
-    layouts: Mapping[str, Spec | None]
+    records: Mapping[str, Packings]
     misfits: tuple[tuple[str, LayoutError], ...] = ()
     integers: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
@@ -64,10 +67,7 @@ class Plan:
     def holds_layouts(self) -> bool:
         """Whether some tensor of the file to write is packed."""
         return any(
-            self.layouts[entry.name] is not None
-            if entry.name in self.layouts
-            else self.source.is_packed(entry)
-            for entry in self.source.entries
+            self.records.get(entry.name, self.source.is_packed(entry)) for entry in self.source.entries
         )
 
     @property
@@ -92,9 +92,14 @@ class Plan:
         return bool(self.converted and alike)
 
     @property
+    def record(self) -> Packings:
+        """The packings of the array of a file without names; () for a plain array."""
+        return next(iter(self.records.values()), ())
+
+    @property
     def layout(self) -> Spec | None:
         """The new layout of the array of a file without names; None for a plain array."""
-        return next(iter(self.layouts.values()), None)
+        return self.record[-1].spec if self.record else None
 
     @property
     def losses(self) -> dict[str, Losses]:
@@ -126,7 +131,8 @@ class Plan:
             advance: called with the number of bytes after each write.
             resume: True keeps an unfinished file as the target's .partial, from which the next run continues.
             say: called with a message when a run continues or starts over.
-            recorded: whether to update the layouts recorded beside the target.
+            recorded: whether to update the record beside the target, as opposed to the caller. A sink gets
+                none.
             clobber: whether to replace an existing file; must be True with `resume`.
             raw: whether to write only the bytes of an array, without a header. None means for a target with
                 another extension than .npy, if the source holds one array.
@@ -144,23 +150,34 @@ class Plan:
         if raw and not self.source.one_array:
             raise TilejitError("raw bytes hold one array, but this file has named tensors\n  omit raw=True")
         if not clobber and isinstance(target, str | os.PathLike):
-            refuse_to_clobber(target)  # before the record of the file's layout changes
-        header, outputs = self.source.header_of(self.outputs, self.layouts)
+            refuse_to_clobber(target)
+            if self.record and recorded:
+                refuse_to_clobber(sidecar_of(Path(target)))  # of a file that was renamed
+        header, outputs = self.source.header_of(self.outputs, self.records)
         header = b"" if raw else header
         origin = self._origin(header) if resume else None
         name = Path(target).name if isinstance(target, str | os.PathLike) else ""
         told = None if say is None else lambda text: say(f"{name}: {text}")
-        keep: AbstractContextManager[None] = nullcontext()
-        if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
-            keep = updating_record(target, None if raw else self.layout)
-        with keep:
-            write_outputs(
-                target, header, outputs, advance, origin=origin, say=told, skip=skip, clobber=clobber
-            )
+        around: Around = nullcontext
+        if self.source.one_array and isinstance(target, str | os.PathLike):
+            check_records(target)
+            updating = partial(updating_record, target, self.record)
+            around = updating if recorded else partial(dropping_sidecar, target)
+        write_outputs(
+            target,
+            header,
+            outputs,
+            advance,
+            origin=origin,
+            say=told,
+            skip=skip,
+            clobber=clobber,
+            around=around,
+        )
 
     def origin(self) -> Origin:
         """The identity of the file to write."""
-        header, _ = self.source.header_of(self.outputs, self.layouts)
+        header, _ = self.source.header_of(self.outputs, self.records)
         return self._origin(header)
 
     def _origin(self, header: bytes) -> Origin:

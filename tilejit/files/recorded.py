@@ -1,6 +1,6 @@
-"""The layouts of packed .npy files, recorded in one JSON file beside them.
+"""The record of a directory of .npy files: one JSON file beside them.
 
-    {"version": 1, "layouts": {"x.npy": {"primitive_type": "f32", "dimensions": [100, 300], ...},
+    {"version": 1, "layouts": {"x.npy": [{"layout": "tpu", "parameters": {}, "shape": {...}}],
                                "bias.npy": null}}
 
 The .npy format cannot store a layout. Packing a directory creates this file, and every later write into the
@@ -14,16 +14,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from codegen import LayoutError, cached
-from tilejit.files.json_text import parsed, reason, shortened
-from tilejit.files.whole_file import open_ordinary, replacing
-from tilejit.layout.cute_shape import Spec, spec_from_json
+from tilejit.files.json_text import parsed, shortened
+from tilejit.files.packings import Packings, packings_from_json, packings_to_json
+from tilejit.files.whole_file import identity_of_path, open_ordinary, replacing
 from tilejit.support.units import listed
-from tilejit.tiled.buffers import check_packable
 
 LAYOUTS_NAME = "tilejit-layouts.json"
 VERSION = 1
@@ -31,7 +30,7 @@ MAX_LAYOUTS_BYTES = 100_000_000
 
 
 def read_layouts(directory: Path) -> Mapping[str, Any]:
-    """The recorded layouts of a directory's files by name, as JSON; None for an array that is not packed.
+    """The recorded packings of a directory's files by name, as JSON; None for an array that is not packed.
 
     Empty if the directory has no record.
 
@@ -45,17 +44,6 @@ def read_layouts(directory: Path) -> Mapping[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     return _read(str(path.absolute()), status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def is_listed(path: str | os.PathLike[str]) -> bool | None:
-    """Whether the record of a file's directory has an entry for it; None if there is no record.
-
-    Raises:
-        LayoutError, OSError: as `read_layouts`.
-    """
-    file = Path(path)
-    known = read_layouts(file.parent)
-    return file.name in known if known else None
 
 
 def check_complete(directory: Path) -> None:
@@ -83,41 +71,35 @@ def missing_files(directory: Path) -> list[str]:
     return sorted({*read_layouts(directory)}.difference(os.listdir(directory)))
 
 
-def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
-    """The layout of a packed .npy file; None if none is recorded.
+def recorded_packings(path: Path) -> Packings | None:
+    """The packings of a file by the record of its directory; () if it is not packed, None if it is unlisted.
 
     Raises:
-        LayoutError: the record cannot be read.
+        LayoutError: the record or the entry is damaged; the message names the field.
         OSError: as `read_layouts`.
     """
-    file = Path(path)
-    data = read_layouts(file.parent).get(file.name)
-    if data is None:
+    known = read_layouts(path.parent)
+    if path.name not in known:
         return None
-    try:
-        spec = spec_from_json(data)
-        check_packable(spec)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        where = str(file.parent / LAYOUTS_NAME)
-        raise LayoutError(
-            f"{where!r}: the layout of {file.name!r} cannot be read: {reason(error)}\n"
-            "  remove this entry, and unpack the file with --shape"
-        ) from error
-    return spec
+    data = known[path.name]
+    if data is None:
+        return ()
+    where = f"{str(path.parent / LAYOUTS_NAME)!r}: the entry of {path.name!r}"
+    return packings_from_json(data, where, "restore it, or remove it and unpack the file with --shape")
 
 
 def record(
     directory: Path, entries: Mapping[str, Any], forgotten: Iterable[str] = (), *, keep: bool = False
 ) -> None:
-    """Record the layouts of files by name, as JSON; None stands for an array that is not packed.
+    """Record the packings of files by name, as JSON; None stands for an array that is not packed.
 
-    The record is created with the first layout and removed with the last.
+    The record is created with the first packed array and removed with the last.
 
     Args:
         directory: the directory.
-        entries: the layouts to add.
+        entries: the entries to add.
         forgotten: the files whose entries are removed.
-        keep: whether to keep a record without layouts, because files of other types are packed.
+        keep: whether to keep a record without packed arrays, because files of other types are packed.
 
     Raises:
         LayoutError: the existing record is damaged.
@@ -142,62 +124,36 @@ def record(
 
 @contextmanager
 def recording(
-    directory: Path, layouts: Mapping[str, Spec | None], unknown: Collection[str] = (), *, keep: bool = False
+    directory: Path, packings: Mapping[str, Packings], unknown: Collection[str] = (), *, keep: bool = False
 ) -> Iterator[None]:
-    """Record the layouts of files by name while they are written; None stands for a plain array.
+    """Record the packings of files by name while they are written; () stands for a plain array.
 
     After an error, the entry of each file is correct: the new one if the file was replaced, else the old one.
 
     Args:
         directory: the directory.
-        layouts: the layouts of the files.
+        packings: the packings of the files.
         unknown: files that may be packed; they get no entry.
-        keep: whether to keep a record without layouts.
+        keep: whether to keep a record without packed arrays.
 
     Raises:
         LayoutError, OSError: as `record`.
     """
     old = read_layouts(directory)
-    new = {name: None if spec is None else spec.to_json() for name, spec in layouts.items()}
+    new = {name: packings_to_json(known) if known else None for name, known in packings.items()}
     names = {*new, *unknown}
-    before = {name: _identity(directory / name) for name in names}
+    before = {name: identity_of_path(directory / name) for name in names}
     record(directory, {}, names)
     try:
         yield
     except BaseException:
-        replaced = {name for name in names if _identity(directory / name) != before[name]}
+        replaced = {name for name in names if identity_of_path(directory / name) != before[name]}
         correct = {name: data for name, data in old.items() if name in names - replaced}
         correct |= {name: data for name, data in new.items() if name in replaced}
         with suppress(OSError, LayoutError):  # the first error is more informative
             record(directory, correct, keep=keep)
         raise
     record(directory, new, keep=keep)
-
-
-@contextmanager
-def updating_record(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
-    """Update the record of a directory, if it has one, while a .npy file is written into it.
-
-    Raises:
-        LayoutError, OSError: as `record`.
-    """
-    names = {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # a link and its target
-    with ExitStack() as stack:
-        for name in names:
-            if (name.parent / LAYOUTS_NAME).exists():
-                known = spec is not None or name.suffix.lower() == ".npy"  # other files need no entry
-                layouts, unknown = ({name.name: spec}, ()) if known else ({}, (name.name,))
-                stack.enter_context(recording(name.parent, layouts, unknown))
-        yield
-
-
-def _identity(path: Path) -> tuple[int, int, int] | None:
-    """A file's inode, size and time, which change when it is replaced; None if it does not exist."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @cached(4)

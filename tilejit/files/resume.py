@@ -11,12 +11,12 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from codegen import TilejitError, dataclass
-from tilejit.files.whole_file import mode_of, sync_directory
+from tilejit.files.whole_file import Around, mode_of, sync_directory
 
 SYNC_BYTES = 64 << 20
 """Bytes between syncs to disk and journal entries: the most that a killed run loses."""
@@ -85,7 +85,10 @@ class Unfinished:
 
 @contextmanager
 def resuming(
-    path: str | os.PathLike[str], origin: Origin, say: Callable[[str], None] | None = None
+    path: str | os.PathLike[str],
+    origin: Origin,
+    say: Callable[[str], None] | None = None,
+    around: Around = nullcontext,
 ) -> Iterator[Unfinished]:
     """A file that replaces `path` when the block ends without an exception.
 
@@ -126,7 +129,8 @@ def resuming(
         if mode is not None:
             os.chmod(partial, mode)
         os.fsync(handle)
-        os.replace(partial, target)
+        with around():
+            os.replace(partial, target)
         notes.unlink()
     except OSError as error:
         if error.errno and error.filename in (None, str(partial), str(notes)):

@@ -47,7 +47,7 @@ class Conversion:
 
     `is_general` says that the dtype is that of all tensors, not of a rule; it does not turn integers into
     floating-point numbers. `origin` is the file and the line of the rule's layout, for errors; "" without a
-    file.
+    file. `given` is the layout as it was written, if `layout` spells it out.
     """
 
     layout: Any
@@ -55,6 +55,7 @@ class Conversion:
     dtype: str | None = None
     is_general: bool = field(default=False, compare=False)
     origin: str = field(default="", compare=False)
+    given: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,8 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
             at, "parameters", str(error).splitlines()[0], "write only parameters that the layout takes"
         )
     place = source.place(line)
-    conversion = Conversion(spelled_out(given["layout"]), parameters, dtype, origin=place)
+    text = given["layout"]
+    conversion = Conversion(spelled_out(text), parameters, dtype, origin=place, given=text)
     return Rule(pattern, conversion, start)
 
 

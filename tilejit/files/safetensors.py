@@ -1,7 +1,7 @@
 """The safetensors format: named tensors; the metadata holds the layouts of packed tensors.
 
 A packed tensor keeps its name, and its buffer is stored as a flat tensor (U8 if elements share bytes or have
-no safetensors dtype). The metadata entry `tilejit.<name>` holds its shape and layout as JSON.
+no safetensors dtype). The metadata entry `tilejit.<name>` holds its packings as JSON.
 
 TileJIT has its own reader and writer, because the safetensors library needs all tensors in memory. It cannot
 stream bytes as they are created, or continue an interrupted file. The tests compare the two.
@@ -16,14 +16,15 @@ from math import prod
 from typing import Any, ClassVar
 
 from codegen import LayoutError, TilejitError, dataclass
-from tilejit.files.json_text import parsed, reason
+from tilejit.files.json_text import parsed, shortened
+from tilejit.files.packings import Packings, packings_from_json, packings_to_json
 from tilejit.files.resume import identity_of
 from tilejit.files.safetensors_header import DTYPE_BITS, read_header, write_header
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.files.whole_file import open_ordinary
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
-from tilejit.layout.cute_shape import Spec, spec_from_json
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Shape
 from tilejit.tiled.buffers import check_packable
 
@@ -92,19 +93,30 @@ class SafetensorsFile(TensorFile):
         """Whether the metadata has a tensor's layout."""
         return METADATA_PREFIX + entry.name in self.metadata
 
+    def packings(self, entry: Entry) -> Packings:
+        """What the metadata says about a tensor.
+
+        Raises:
+            LayoutError: the entry is damaged; the message names the field.
+        """
+        key = METADATA_PREFIX + entry.name
+        text = self.metadata.get(key)
+        if text is None:
+            return ()
+        where = f"the record {shortened(key)} in the metadata of {self.path!r}"
+        fix = "the file was damaged or changed: restore it, or pack its source again"
+        try:
+            data = parsed(text, "it")
+        except LayoutError as error:
+            raise LayoutError(f"{where}: {error}\n  {fix}") from error
+        return packings_from_json(data, where, fix)
+
     def tiled(self, entry: Entry) -> FileTiles:
         """A packed tensor in the layout from the metadata, checked against the stored bytes."""
-        text = self.metadata.get(METADATA_PREFIX + entry.name)
-        if text is None:
+        packings = self.packings(entry)
+        if not packings:
             raise LayoutError("it is not packed: the metadata has no layout for it")
-        try:
-            spec = spec_from_json(parsed(text, "it"))
-            check_packable(spec)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            raise LayoutError(
-                f"its layout in the metadata of {self.path!r} cannot be read: {reason(error)}\n"
-                "  the file was damaged or changed: pack its source again, or restore it"
-            ) from error
+        spec = packings[-1].spec
         if (entry.dtype, entry.shape) != self.packed_as(spec):
             stored, (length,) = self.packed_as(spec)
             raise LayoutError(
@@ -145,7 +157,7 @@ class SafetensorsFile(TensorFile):
         return dtype, _row_major(dtype, dims)
 
     def header_of(
-        self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
+        self, outputs: Iterable[Output], records: Mapping[str, Packings]
     ) -> tuple[bytes, Sequence[Output]]:
         """The header, and the tensors ordered by decreasing element size, so that each one is aligned.
 
@@ -153,11 +165,12 @@ class SafetensorsFile(TensorFile):
             LayoutError: the header exceeds the readers' limit.
         """
         metadata = dict(self.metadata)
-        for name, spec in layouts.items():
-            if spec is None:
-                metadata.pop(METADATA_PREFIX + name, None)
+        for name, packings in records.items():
+            if packings:
+                text = json.dumps(packings_to_json(packings), separators=(",", ":"))
+                metadata[METADATA_PREFIX + name] = text
             else:
-                metadata[METADATA_PREFIX + name] = json.dumps(spec.to_json(), separators=(",", ":"))
+                metadata.pop(METADATA_PREFIX + name, None)
         ordered = sorted(outputs, key=lambda output: -DTYPE_BITS[output.dtype])
         return write_header(ordered, metadata), ordered
 

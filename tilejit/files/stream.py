@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.pieces import Pieces
 from tilejit.files.resume import Origin, resuming
-from tilejit.files.whole_file import CHUNK_BYTES, replacing
+from tilejit.files.whole_file import CHUNK_BYTES, Around, replacing
 from tilejit.files.windows import FileBytes
 
 COPIED_BYTES = 32 << 20
@@ -120,6 +120,7 @@ def write_outputs(
     say: Say | None = None,
     skip: Say | None = None,
     clobber: bool = True,
+    around: Around = nullcontext,
 ) -> None:
     """Write the header and then each tensor to a temporary file that replaces `path`, or directly to a sink.
 
@@ -133,6 +134,7 @@ def write_outputs(
         say: called with a message when a run continues or starts over.
         skip: called with the name of each tensor that an earlier run wrote completely.
         clobber: whether to replace an existing file.
+        around: the context in which a complete file takes its name.
 
     Raises:
         LayoutError: a value does not fit the packed dtype; the message names its tensor.
@@ -140,7 +142,7 @@ def write_outputs(
             is False.
         OSError: the file cannot be written.
     """
-    with _opened(path, origin, say, clobber) as (done, write):
+    with _opened(path, origin, say, clobber, around) as (done, write):
         if done < len(header):
             write(header[done:])
         at = len(header)
@@ -163,7 +165,7 @@ def write_outputs(
 
 @contextmanager
 def _opened(
-    path: Target, origin: Origin | None, say: Say | None, clobber: bool
+    path: Target, origin: Origin | None, say: Say | None, clobber: bool, around: Around
 ) -> Iterator[tuple[int, Callable[[Any], int]]]:
     """The number of bytes that earlier runs wrote, and a function that writes more."""
     if not isinstance(path, str | os.PathLike):
@@ -171,10 +173,10 @@ def _opened(
         return
     if origin is None:
         file: IO[bytes]
-        with replacing(path, clobber=clobber) as file:
+        with replacing(path, clobber=clobber, around=around) as file:
             yield 0, file.write
         return
-    with resuming(path, origin, say) as unfinished:
+    with resuming(path, origin, say, around) as unfinished:
         yield unfinished.done, unfinished.write
 
 

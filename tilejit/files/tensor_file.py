@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from codegen import LayoutError, dataclass
 from tilejit.files.json_text import shortened
+from tilejit.files.packings import Packings
 from tilejit.files.resume import Identity
 from tilejit.files.stream import Made, Output
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
@@ -45,7 +46,7 @@ class TensorFile(ABC):
     """An open file: its identity, and its tensors in byte order."""
 
     one_array: ClassVar[bool]
-    """Whether a file holds a single unnamed array and no layout, so that callers must pass the layout."""
+    """Whether a file holds a single unnamed array and no layout, which a record beside it holds."""
 
     path: str
     entries: tuple[Entry, ...]
@@ -85,6 +86,14 @@ class TensorFile(ABC):
         """Whether a tensor's layout is known."""
 
     @abstractmethod
+    def packings(self, entry: Entry) -> Packings:
+        """What the record of a tensor says; () if it is not packed.
+
+        Raises:
+            LayoutError: the record is damaged.
+        """
+
+    @abstractmethod
     def tiled(self, entry: Entry) -> FileTiles:
         """A packed tensor in its layout.
 
@@ -110,18 +119,22 @@ class TensorFile(ABC):
 
     @abstractmethod
     def header_of(
-        self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
+        self, outputs: Iterable[Output], records: Mapping[str, Packings]
     ) -> tuple[bytes, Sequence[Output]]:
         """The header of the file to write, and its tensors in byte order.
 
         Args:
             outputs: the tensors to write.
-            layouts: those of the converted tensors, by name; None for an unpacked tensor. The metadata of all
-                other tensors is kept.
+            records: the packings of the converted tensors, by name; () for an unpacked tensor. The metadata
+                of all other tensors is kept.
 
         Raises:
             LayoutError: the header exceeds the format's limit.
         """
+
+    def suspected(self, entry: Entry) -> str:
+        """Why a tensor without a record may be packed, and what to do; "" if nothing suggests it."""
+        return ""
 
     def unexplained(self, *, packed: bool) -> tuple[str, ...]:
         """The names of the tensors that may be packed buffers although no layout is known for them.

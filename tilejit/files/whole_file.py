@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from codegen import LayoutError, TilejitError
 
 CHUNK_BYTES = 8 << 20
 """Bytes to write at a time, so that progress bars advance and Ctrl-C is handled."""
+
+Around: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Creates the context in which a complete file takes its name."""
 
 
 def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -32,7 +35,9 @@ def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator[IO[bytes]]:
+def replacing(
+    path: str | os.PathLike[str], *, clobber: bool = True, around: Around = nullcontext
+) -> Iterator[IO[bytes]]:
     """A file to write that replaces `path` when the block ends without an exception.
 
     >>> with replacing("model.safetensors") as file:
@@ -45,6 +50,7 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
     Args:
         path: the file to replace.
         clobber: False keeps an existing file, even one that was created in the meantime.
+        around: the context in which the complete file takes its name.
 
     Raises:
         TilejitError: `path` exists, and is not a regular file or `clobber` is False.
@@ -65,10 +71,11 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
             os.fsync(file.fileno())
             if anonymous is not None:
                 _name(file, temporary)
-        if clobber:
-            os.replace(temporary, target)
-        else:
-            _place(temporary, target, path)
+        with around():
+            if clobber:
+                os.replace(temporary, target)
+            else:
+                _place(temporary, target, path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -145,6 +152,15 @@ def mode_of(target: Path) -> int | None:
     if not stat.S_ISREG(status.st_mode):
         raise TilejitError(f"{str(target)!r} is not a regular file\n  choose another name")
     return stat.S_IMODE(status.st_mode)
+
+
+def identity_of_path(path: Path) -> tuple[int, int, int] | None:
+    """A file's inode, size and time, which change when it is replaced; None if it does not exist."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def sync_directory(directory: Path) -> None:

@@ -15,7 +15,9 @@ import numpy as np
 from codegen import LayoutError, check_threads, thread_count
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
+from tilejit.files.packings import packing_of
 from tilejit.files.pieces import Cut, cut, piece_buffer
+from tilejit.files.provenance import check_records, updating_record
 from tilejit.files.whole_file import mode_of, sync_directory
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
 from tilejit.layout.as_layout import LayoutLike, of_the_layout
@@ -46,7 +48,8 @@ def to_flat(
     (21504,)
 
     A task packs one box of the array into its range of the file, so no process holds the whole array. The
-    file appears at `path` when it is complete.
+    file appears at `path` when it is complete, and its record beside it, as `tilejit pack` writes it: so
+    `tilejit unpack weights.bin x.npy` needs no shape.
 
     Args:
         x: a dask array.
@@ -79,6 +82,7 @@ def to_flat(
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
+    check_records(path)
     check_threads(threads)
     if isinstance(piece_bytes, bool) or not hasattr(piece_bytes, "__index__"):
         raise TypeError(f"piece_bytes: expected a number of bytes, got {type(piece_bytes).__name__}")
@@ -91,7 +95,8 @@ def to_flat(
                 os.chmod(temporary, mode)
             file.truncate(whole.size_in_bytes)
         dask.compute(tasks)
-        os.replace(temporary, target)
+        with updating_record(path, (packing_of(layout, own, whole),)):
+            os.replace(temporary, target)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()

@@ -13,7 +13,7 @@ Dims = tuple[int, ...]
 ELEMENT_SIZE = "element_size_in_bits"
 """A parameter of every blocked layout; a format may define it too, but a pattern cannot use it as a name."""
 RESERVED = (
-    *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors"),
+    *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors", "again"),
     *("virtual_vector_size", "specialize", "tune"),
 )
 """Keywords of the calls that pass all other keywords to a layout."""
