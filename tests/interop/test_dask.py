@@ -21,6 +21,8 @@ import dask.array as da
 import zarr
 from dask.delayed import Delayed
 
+from tilejit.files.check import check_file
+from tilejit.files.file_types import open_recorded
 from tilejit.interop.dask import TiledDask, from_zarr, pack, to_flat
 from tilejit.interop.dask.chunks import tile_extents
 
@@ -112,7 +114,12 @@ def test_a_flat_file_is_the_whole_buffer(
     t.to_flat(tmp_path / "x.bin", piece_bytes=3000)
     whole = tj.pack(x.astype(x.dtype.newbyteorder("=")), layout, padding=1, **parameters)
     assert (tmp_path / "x.bin").read_bytes() == whole.buffer.tobytes()
-    assert [p.name for p in tmp_path.iterdir()] == ["x.bin"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.bin", "x.bin.tilejit.json"]
+    checked = check_file(tmp_path / "x.bin")
+    assert (checked.packed, checked.problems) == (1, ())
+    file = open_recorded(tmp_path / "x.bin")
+    (one,) = file.packings(file.entries[0])
+    assert (one.spec.layout, one.spec.padding_value) == (whole.layout.layout, 1)
 
 
 @pytest.mark.full

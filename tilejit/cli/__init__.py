@@ -1,4 +1,4 @@
-"""The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorize, cache.
+"""The command line: `tilejit demo`, pack, unpack, relayout, check, show, view, explain, formats, and others.
 
 An error prints a message on stderr; the exit code is 2 for misuse and 1 for failures. Heavy modules are
 imported only when a command needs them, and commands only after `main` has installed its signal handlers.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tilejit.cli import cache, demo, explain, files, formats, pictures, vectorize
+from tilejit.cli import cache, check, demo, explain, files, formats, pictures, vectorize
 from tilejit.cli.errors import Commands, help_if_alone
 from tilejit.cli.help import Command
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for function in (
-    *(demo.demo, files.pack, files.unpack, files.relayout, pictures.show, pictures.view),
+    *(demo.demo, files.pack, files.unpack, files.relayout, check.check, pictures.show, pictures.view),
     *(explain.explain, formats.formats, vectorize.vectorize),
 ):
     app.command(function.__name__, cls=Command)(function)

@@ -32,7 +32,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "tilejit unpack": (
-        ("an array, with the shape that pack printed", f"tilejit unpack y.npy x2.npy --shape {SHAPE}"),
+        ("an array that pack wrote", "tilejit unpack y.npy x2.npy"),
         ("a dump of raw bytes", 'tilejit unpack dump.bin x4.npy --shape "bf16[3,5]{1,0:T(8,128)(2,1)}"'),
         ("the tensors of a model", "tilejit unpack packed.safetensors model2.safetensors"),
         (
@@ -41,11 +41,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "tilejit relayout": (
-        ("a packed array", f"tilejit relayout y.npy z.npy --shape {SHAPE} --layout blis-a mr=4"),
+        ("a packed array", "tilejit relayout y.npy z.npy --layout blis-a mr=4"),
         (
             "the packed tensors of a model",
             "tilejit relayout packed.safetensors other.safetensors --layout tenstorrent tile=16",
         ),
+    ),
+    "tilejit check": (
+        ("a packed array and a packed model", "tilejit check y.npy packed.safetensors"),
+        ("a directory, as JSON", "tilejit check model --json"),
     ),
     "tilejit show": (
         ("where each element lives", 'tilejit show "bf16[4,8]{1,0:T(2,4)(2,1)}"'),

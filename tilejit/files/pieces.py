@@ -200,6 +200,11 @@ def in_pieces(spec: Spec, read: Read, steps: Dims, threads: int | None = None) -
     return None if found is None else Pieces(found, read, threads)
 
 
+def has_padding(spec: Spec) -> bool:
+    """Whether some bits of the buffer hold no element."""
+    return _fill(spec) is not None
+
+
 def far_apart(spec: Spec) -> Dims:
     """The distance in a buffer between the first element and the middle one, along each dimension."""
     access, zero = access_map(spec), (0,) * spec.rank

@@ -48,7 +48,7 @@ def read_shards(directory: str | os.PathLike[str]) -> Shards:
     """
     path = Path(directory)
     if (path / INDEX_NAME).exists():
-        index = _read_index(path / INDEX_NAME)
+        index = read_index(path / INDEX_NAME)
         return Shards(path, tuple(sorted(set(index["weight_map"].values()))), index)
     known = [p.name for p in path.iterdir() if p.suffix.lower() in READERS and not p.name.startswith(".")]
     if not known:
@@ -71,7 +71,13 @@ def write_index(directory: Path, shards: Shards, total_bytes: int) -> None:
         file.write(text.encode() + b"\n")
 
 
-def _read_index(path: Path) -> dict[str, Any]:
+def read_index(path: Path) -> dict[str, Any]:
+    """The index of a checkpoint's shards.
+
+    Raises:
+        LayoutError: the index violates the format.
+        OSError: it cannot be read.
+    """
     with open_ordinary(path) as file:
         raw = file.read(MAX_INDEX_BYTES + 1)
     try:

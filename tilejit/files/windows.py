@@ -178,6 +178,31 @@ class FileTiles:
         return out
 
 
+class UnpackedBytes(FileBytes):
+    """The bytes of a flat array that is packed in a file: a buffer that was packed again."""
+
+    __slots__ = ("_outer",)
+
+    def __init__(self, outer: FileTiles) -> None:
+        (size,) = outer.layout.dimensions
+        super().__init__(outer.data._file, outer.data.begin, size * outer.layout.dtype.itemsize)
+        self._outer = outer
+
+    def map(self, begin: int, end: int) -> Array:
+        """The bytes [begin, end), unpacked.
+
+        Raises:
+            LayoutError: the file has become shorter.
+            OutOfMemoryError: there is no address space for them.
+        """
+        if begin == end:
+            return np.empty(0, np.uint8)
+        itemsize = self._outer.layout.dtype.itemsize
+        first, last = begin // itemsize, -(-end // itemsize)
+        elements = self._outer[(slice(first, last),)]
+        return np.asarray(elements.view(np.uint8)[begin - first * itemsize : end - first * itemsize])
+
+
 @cached(64)
 def _program(spec: Spec, source: AccessMap, threads: int) -> CopyProgram:
     """The copy of a box of a buffer to an array in C order."""
