@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from codegen import LayoutError, cached, shown
+from codegen import LayoutError, cached
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, DigitName
+from tilejit.layout.formats.strided import width_of
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import MAX_TILED_AXES
@@ -44,13 +45,9 @@ def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> 
         LayoutError: there are more digits than tiles can order, the buffer exceeds 2^63 bits, or `bits` is
             neither the element's width nor its storage width.
     """
-    if bits not in (0, element.bits, element.storage_bits):
-        raise LayoutError(
-            f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
-            f"  pass {element.bits}, or omit it"
-        )
+    width = width_of(element, bits)
     minor_to_major, tiles = spell(blocking)
-    return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=bits % 8)
+    return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=width)
 
 
 def spell(blocking: Blocking) -> tuple[Order, Tiles]:
