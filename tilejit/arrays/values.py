@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Number
 from typing import Any
 
@@ -12,6 +13,9 @@ from tilejit.arrays import float_status
 from tilejit.arrays.memory import Array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.support.masked_arrays import is_masked_array
+
+CHECKED_BYTES = 1 << 18
+"""Bytes that are checked or changed at a time, so that several passes over them stay in the cache."""
 
 SCALARS_AS_ARRAYS = (np.floating, np.bool_)
 """Scalars that convert as arrays do. Integers are excluded, because only those in arrays wrap around."""
@@ -38,6 +42,8 @@ def elements(value: Any, element: PrimitiveType) -> Array:
         array = np.asarray(value)
         if array.dtype == element.numpy:
             return array
+        if isinstance(value, np.ndarray) and element.byte_dtype is not None and is_byte(array.dtype):
+            return _codes(array, element)
         return _converted(value, array, element, element.numpy)
     except (LayoutError, FloatingPointError):
         raise
@@ -69,6 +75,14 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
     return out
 
 
+def _codes(array: Array, element: PrimitiveType) -> Array:
+    """The elements of an array of bytes, as an array of the narrower integer type."""
+    check_range(array, element)
+    assert element.numpy is not None
+    codes = array if element.kind == "unsigned" else np.bitwise_and(array, (1 << element.bits) - 1)
+    return codes.view(element.numpy)
+
+
 def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
     """The array in a dtype that NumPy itself computes with, real for real elements."""
     kind = array.dtype.kind
@@ -94,8 +108,10 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
     return array
 
 
-def check_range(array: Array, element: PrimitiveType) -> None:
+def check_range(array: Array, element: PrimitiveType, *, located: bool = True) -> None:
     """Raise for numbers that an integer type cannot hold; fractions are truncated first.
+
+    The message names the first such element, or only its value unless `located`.
 
     Raises:
         LayoutError: there is such a number, or NaN.
@@ -103,12 +119,57 @@ def check_range(array: Array, element: PrimitiveType) -> None:
     if element.integer_range is None or not array.size:
         return
     low, high = element.integer_range
-    least, most = array.min().item(), array.max().item()
-    if not (low - 1 < least and most < high + 1):
-        raise LayoutError(
-            f"the values range from {least} to {most}, but {element.name} holds {low} to {high}\n"
-            "  clip or mask the values first"
-        )
+    if all(low - 1 < least and most < high + 1 for least, most in _extremes(array)):
+        return
+    wrong = ~((array > low - 1) & (array < high + 1))
+    first = np.unravel_index(int(np.argmax(wrong)), array.shape)
+    index = f"element {[int(at) for at in first]}" if located and array.ndim else "a value"
+    raise LayoutError(
+        f"{index} is {array[first]}, but {element.name} holds {low} to {high}\n"
+        "  clip or mask the values first"
+    )
+
+
+def _extremes(array: Array) -> Iterator[tuple[Any, Any]]:
+    """The smallest and the largest value of each part; unsigned integers count as at least 0."""
+    for part in _parts(array):
+        yield 0 if array.dtype.kind == "u" else part.min().item(), part.max().item()
+
+
+def _parts(array: Array) -> Iterator[Array]:
+    """Parts of an array that fit in the cache: flat views of memory, or the whole array if it has gaps."""
+    if not array.flags.forc:
+        yield array
+        return
+    flat = (array if array.flags.c_contiguous else array.T).reshape(-1)
+    step = CHECKED_BYTES // array.itemsize
+    for begin in range(0, len(flat), step):
+        yield flat[begin : begin + step]
+
+
+def widens_to(element: PrimitiveType, dtype: np.dtype[Any]) -> bool:
+    """Whether bytes of that dtype hold every value of an integer type narrower than a byte.
+
+    u4 to uint8 or int8, s4 to int8 -> True    s4 to uint8, u4 to int32, f4e2m1fn to uint8 -> False
+    """
+    if element.byte_dtype is None or not is_byte(dtype):
+        return False
+    return element.kind == "unsigned" or dtype.kind == "i"
+
+
+def is_byte(dtype: np.dtype[Any]) -> bool:
+    """Whether it is int8 or uint8, which may hold the codes of a narrower integer type."""
+    return dtype.kind in "iu" and dtype.itemsize == 1
+
+
+def extend_sign(array: Array, bits: int) -> None:
+    """Set the upper bits of int8 elements in place to the sign of the value in their lower `bits`.
+
+    0x09 of 4 bits, which is -7 in s4 -> 0xF9
+    """
+    for part in _parts(array):
+        np.left_shift(part, 8 - bits, out=part)
+        np.right_shift(part, 8 - bits, out=part)
 
 
 def refuse_masked(value: Any) -> None:

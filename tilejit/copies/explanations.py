@@ -22,6 +22,7 @@ from codegen import (
 )
 from tilejit.arrays.memory import Array, array_map
 from tilejit.arrays.strided import broadcast_strides, c_strides
+from tilejit.arrays.values import widens_to
 from tilejit.copies.convert import single_pass_program
 from tilejit.copies.tiles import gather_program, gather_tiles, scatter_program, scatter_tiles
 from tilejit.layout.as_layout import LayoutLike, as_layout
@@ -384,7 +385,8 @@ def _strided_source(side: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> A
 def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
     if side is None:
         return c_strides(source.dimensions, source.dtype.itemsize)
-    if side.shape != source.dimensions or side.dtype != source.dtype:
+    fits = side.dtype == source.dtype or widens_to(source.element, side.dtype)
+    if side.shape != source.dimensions or not fits:
         raise LayoutError(
             f"the layout is {source.dtype}{list(source.dimensions)}, "
             f"but the array is {side.dtype}{list(side.shape)}"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from codegen import CopyProgram, LayoutError, dataclass, thread_count
 from tilejit.arrays.memory import Array, empty
-from tilejit.arrays.values import broadcast, elements
+from tilejit.arrays.values import broadcast, elements, extend_sign, widens_to
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.packed_tiles import copy_of_one, side_of
 from tilejit.copies.relayouts import relayout
@@ -22,6 +22,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.outputs import check_alike, check_target, checked_out
+from tilejit.tiled.plan_elements import extends_sign
 from tilejit.tiled.tile_grid import Grid, Table, grid_of, integers
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
@@ -97,7 +98,8 @@ def gather_tiles(
         ids: flat tile numbers, row-major in the grid, or an array [n, grid rank] of grid positions, of any
             integer dtype. Tiles may repeat.
         out: an array [n, *tile] with the dtype of `t` and any strides, or a TiledArray of that shape, whose
-            padding stays unchanged. It must not overlap `t`. None allocates an array.
+            padding stays unchanged. It must not overlap `t`. For u4, s4 and narrower integers it may be of
+            bytes: uint8 or int8. None allocates an array.
         threads: the number of threads; None chooses it from the size.
 
     Returns:
@@ -117,7 +119,11 @@ def gather_tiles(
     chosen = _chosen(grid, given)
     result = _output(out, (len(chosen.numbers), *grid.tile), t)
     _copy_tiles(t, grid, chosen, result, threads, fresh=out is None)
-    return result
+    if not isinstance(out, np.ndarray):
+        return result
+    if extends_sign(t.layout, out.dtype):
+        extend_sign(out, t.layout.element.bits)
+    return out
 
 
 def scatter_tiles(
@@ -237,7 +243,8 @@ def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArr
     if not isinstance(out, TiledArray):
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out: expected an array or a TiledArray, got {type(out).__name__}")
-        return checked_out(out, shape, t.dtype, t.buffer)
+        is_wider = out.dtype != t.dtype and widens_to(t.layout.element, out.dtype)
+        return checked_out(out.view(t.dtype) if is_wider else out, shape, t.dtype, t.buffer)
     check_alike(out, shape, t.dtype)
     writable_layout(out.layout)
     check_target(out.buffer, t.buffer)

@@ -12,6 +12,7 @@ import numpy as np
 from codegen import compiler_lock, dataclass
 from tilejit.arrays import float_status
 from tilejit.arrays.memory import Array
+from tilejit.arrays.values import check_range, is_byte
 from tilejit.copies.convert import pack
 from tilejit.files.tensor_file import row_major
 from tilejit.layout.dtypes import PrimitiveType, lookup
@@ -86,11 +87,13 @@ class Cast:
     def __call__(self, values: Array, threads: int | None) -> Array:
         """Convert some elements, and count what is lost."""
         native = values.astype(values.dtype.newbyteorder("="), copy=False).reshape(-1)
-        flat = row_major(self.want, (prod(values.shape),))
+        flat, element = row_major(self.want, (prod(values.shape),)), lookup(self.want)
+        if element.byte_dtype is not None and is_byte(native.dtype):
+            check_range(native, element, located=False)  # pack would count from the start of this piece
         with self._reports:
             made = pack(native, flat, casting=self.casting, threads=threads).buffer
         for part in (slice(k, k + COUNTED) for k in range(0, native.size, COUNTED)):
-            self.losses += lost(native[part], made[part], lookup(self.want))
+            self.losses += lost(native[part], made[part], element)
         return made.reshape(values.shape)
 
     def finish(self) -> None:

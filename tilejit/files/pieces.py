@@ -167,7 +167,7 @@ def piece_buffer(spec: Spec, values: Array, nbytes: int, threads: int) -> Array:
     """
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
     if native.dtype != spec.dtype:
-        check_range(native, spec.element)
+        check_range(native, spec.element, located=False)
     buffer = empty((nbytes,), np.uint8)
     _make_piece(spec, native, buffer, threads)
     return buffer

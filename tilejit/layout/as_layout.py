@@ -83,7 +83,8 @@ def as_layout(
         parameters: the keywords of a named format, or the sizes of a pattern's axes in elements. CuTe
             layouts, patterns, oneDNN's tags and other blocked formats also take `element_size_in_bits`, which
             packs elements into bytes, low bits first: 4 packs two s4 elements into a byte, 1 packs eight pred
-            elements. Without it, each element takes a byte, as without XLA's E. Other layouts take no
+            elements. Without it, each element takes a byte, as without XLA's E. With the dtype u8 or s8, a
+            width of 4, 2 or 1 means codes, and the layout is of u4, s4 and so on. Other layouts take no
             parameters.
 
     Returns:
@@ -135,7 +136,8 @@ def _as_layout(
         pattern = parse_pattern(layout)
         element, wanted = _needed(dtype, sizes, "a pattern")
         width, sizes_given = _width(parameters, pattern.names)
-        return blocked_shape(pattern.blocking(_known(wanted), sizes_given), _array_element(element), width)
+        codes = _array_element(element).codes(width)
+        return blocked_shape(pattern.blocking(_known(wanted), sizes_given), codes, width)
     if isinstance(layout, CuteLayout | ComposedLayout) or (
         isinstance(layout, str) and (is_cute(layout) or is_cute_part(layout))
     ):
@@ -153,7 +155,7 @@ def _as_layout(
         found = parse_cute_shape(layout) or _read(layout, sizes)
     if isinstance(found, Layout):
         element, wanted = _needed(dtype, sizes, "a layout alone")
-        return Shape(primitive_type(element).name, wanted, found)
+        return Shape(primitive_type(element).codes(found.element_size_in_bits).name, wanted, found)
     if isinstance(found, TupleShape | BufferShape):
         kind = "tuple" if isinstance(found, TupleShape) else "buffer"
         raise LayoutError(
@@ -209,14 +211,16 @@ def _in_format(
 ) -> Spec:
     """`named_format`; `fault` is the error class for an element width that the format does not take."""
     found = find_format(name)
-    sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
+    sizes, have = _known(int_tuple(dims, "dims")), _array_element(dtype)
     width, own = _width(parameters, found.parameters)
+    element = have.codes(width)
     built = found.layout(element, sizes, own)
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
-    if width:
+    shape = _shape_of(name, built, element, sizes)
+    if width and (element is have or shape.bits != width):
         raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}, because its layouts set it themselves")
-    return _shape_of(name, built, element, sizes)
+    return shape
 
 
 def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> str:
@@ -268,7 +272,8 @@ def _cute_shape(
         else:
             fix = "write a shape and a stride, e.g. (8,8):(8,1)"
         raise LayoutError(f"{named(layout)} is a {kind}, not a layout\n  {fix}")
-    return make_cute_shape(dtype, _known(dims), layout, **parameters)
+    (width,) = int_tuple((parameters.get(ELEMENT_SIZE, 0),), ELEMENT_SIZE)
+    return make_cute_shape(primitive_type(dtype).codes(width), _known(dims), layout, width)
 
 
 def _fix_of(obj: object) -> str:

@@ -79,6 +79,13 @@ class PrimitiveType:
             return None
         return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
 
+    def codes(self, bits: int) -> PrimitiveType:
+        """The integer type of `bits` bits whose values, the codes, an array of u8 or s8 holds in its bytes.
+
+        u8, 4 -> u4    s8, 2 -> s2    any other type, or 8 bits -> itself
+        """
+        return PRIMITIVE_TYPES.get(f"{self.name[0]}{bits}", self) if self.name in ("u8", "s8") else self
+
 
 ElementLike: TypeAlias = str | np.dtype[Any] | type[Any] | PrimitiveType
 """A dtype in any form that `primitive_type` reads: XLA's name, NumPy's code, a np.dtype or a scalar type."""

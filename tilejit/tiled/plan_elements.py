@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from codegen import Element
+from tilejit.arrays.values import is_byte, widens_to
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import array_dtype
 from tilejit.programs.compiled import array_element
@@ -25,10 +26,10 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
     """
     have, want = dtype.newbyteorder("="), spec.dtype
     bits, is_allowed = 8 * dtype.itemsize, may_cast(have, want, casting)
+    if spec.element.byte_dtype is not None and is_byte(have):
+        return Element(spec.primitive_type, bits), True
     if have == want:
         return Element(spec.primitive_type, bits), False
-    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
-        return Element(spec.primitive_type, bits), True
     if not is_allowed:
         raise casting_error(
             have, want, casting, f"the array is {have}, but the layout is {spec.primitive_type}"
@@ -47,7 +48,7 @@ def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, 
         return array_element(spec), False
     target, kind = spec.element, dtype.kind
     if target.byte_dtype is not None:
-        is_copied = dtype == target.byte_dtype and not has_upper_bits(spec)
+        is_copied = is_byte(dtype) and not has_upper_bits(spec)
         return (array_element(spec) if is_copied else None), True
     holds_nan = target.kind != "float" or target.bits >= 8
     is_number = kind in "biuf" or (kind == "V" and dtype.names is None and target.kind == "float")
@@ -74,6 +75,11 @@ def has_upper_bits(spec: Spec) -> bool:
     return spec.element.byte_dtype == np.int8 and not spec.packed
 
 
+def extends_sign(spec: Spec, dtype: np.dtype[Any]) -> bool:
+    """Whether bytes that a kernel unpacks lack the upper bits of negative integers."""
+    return spec.element.kind == "signed" and widens_to(spec.element, dtype)
+
+
 def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
     """The dtype of the result of an unpack: the requested one, that of `out`, or the layout's.
 
@@ -87,8 +93,11 @@ def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
 
 
 def unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
-    """How a kernel writes elements of an array; None if only NumPy makes the conversion."""
-    if dtype.newbyteorder("=") == spec.dtype:
+    """How a kernel writes elements of an array; None if only NumPy makes the conversion.
+
+    Bytes receive the bits of narrower integers; `extends_sign` tells whether those are not the value yet.
+    """
+    if dtype.newbyteorder("=") == spec.dtype or widens_to(spec.element, dtype):
         return array_element(spec)
     if not dtype.isnative or spec.bits < 8:
         return None

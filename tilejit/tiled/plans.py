@@ -20,7 +20,7 @@ from tilejit.arrays import float_status
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import ArrayLayout, slowness_of_copy
-from tilejit.arrays.values import check_range
+from tilejit.arrays.values import check_range, extend_sign, widens_to
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.programs import direct_policy
@@ -32,7 +32,7 @@ from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, drops_imaginary_parts, pieces
 from tilejit.tiled.outputs import check_target, refuse_keep
-from tilejit.tiled.plan_elements import cast_of, has_upper_bits, pack_element, unpack_element
+from tilejit.tiled.plan_elements import cast_of, extends_sign, has_upper_bits, pack_element, unpack_element
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         TypeError: `casting` does not allow the conversion.
     """
 
-    __slots__ = ("_element",)
+    __slots__ = ("_element", "_extends_sign")
 
     name = "t"
 
@@ -400,12 +400,12 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         native = dtype if dtype is spec.dtype else dtype.newbyteorder("=")
         if native != spec.dtype:
             from_numpy(dtype)
-        if not may_cast(spec.dtype, native, casting):
+        if not widens_to(spec.element, native) and not may_cast(spec.dtype, native, casting):
             sides = f"the layout is {spec.primitive_type}, but the result is {dtype}"
             raise casting_error(spec.dtype, native, casting, sides)
         given = kind, spec, strides, dtype, casting, threads, tuning
         array = ArrayLayout(spec.dimensions, strides, dtype)
-        self._element = unpack_element(spec, dtype)
+        self._element, self._extends_sign = unpack_element(spec, dtype), extends_sign(spec, dtype)
         cast = cast_of(self._element, spec, spec.dtype, dtype)
         super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads, cast=cast)
 
@@ -426,6 +426,14 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
             return None
         _, spec, strides, dtype, _, _, tuning = self._given
         return unpack_program(spec, strides, self._element, not dtype.isnative, threads, tuning)
+
+    @property
+    def _is_answerable(self) -> bool:
+        return not self._extends_sign
+
+    def _finish(self, target: Array) -> None:
+        if self._extends_sign:
+            extend_sign(target, self._given[1].element.bits)
 
     def _through_numpy(self, source: Array, target: Array) -> None:
         """Convert with NumPy in pieces, so that memory use stays small."""

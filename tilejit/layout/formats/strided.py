@@ -75,9 +75,10 @@ def width_of(element: PrimitiveType, bits: int) -> int:
         LayoutError: it is neither 0, the element's width nor its storage width.
     """
     if bits not in (0, element.bits, element.storage_bits):
+        codes = "4, 2 or 1 for codes, " if element.name in ("u8", "s8") else ""
         raise LayoutError(
             f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
-            f"  pass {element.bits}, or omit it"
+            f"  pass {codes}{element.bits}, or omit it"
         )
     return bits % 8
 
