@@ -61,6 +61,16 @@ class Function:
                 return offset, swizzle
         return None
 
+    @property
+    def swizzles(self) -> tuple[int, tuple[Swizzle, ...]] | None:
+        """The offset and the swizzles applied to the sum, in order; None for other steps or more offsets."""
+        offset = self.steps[0][0] if self.steps else 0
+        if any(more for more, _ in self.steps[1:]):
+            return None
+        found = tuple(apply for _, apply in self.steps if isinstance(apply, Swizzle) and apply.bits)
+        plain = sum(not isinstance(apply, Swizzle) for _, apply in self.steps)
+        return None if plain else (offset, found)
+
 
 @cached(1024)
 def function_of(layout: Layout | ComposedLayout) -> Function:

@@ -25,7 +25,7 @@ from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
-from tilejit.layout.text.recipe import fill_text
+from tilejit.layout.text.recipe import fill_of, fill_text
 from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import MAX_INT64, named, tokenize
@@ -226,8 +226,9 @@ def _in_format(
 def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> str:
     """Write a layout as NumPy code: a function `pack(x)` that pads, reshapes and transposes x to the buffer.
 
-    Tags, blocked formats and patterns become one pad, one reshape and one transpose. "tpu", "tpu-doc",
-    layouts and shapes become code for each level of tiles, as in XLA's definition.
+    Tags, blocked formats and patterns become one pad, one reshape and one transpose, after reversed axes are
+    flipped and axes with an XOR permuted. "tpu", "tpu-doc", layouts and shapes become code for each level of
+    tiles, as in XLA's definition.
 
     Raises:
         LayoutError: the layout cannot be read, or the code needs more than NumPy's 64 dimensions.
@@ -235,11 +236,6 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
     """
     sizes = int_tuple(dims, "dims")
     shape = as_layout(layout, dtype=dtype, dims=sizes, **parameters)
-    if isinstance(shape, CuteShape):
-        raise LayoutError(
-            f"{str(shape)[:80]} cannot be written as pads, reshapes and transposes\n"
-            "  use tilejit.cute.offsets(layout), its table of offsets"
-        )
     built: object = None
     if isinstance(layout, str) and is_name(layout):
         name, given = _called(layout, parameters)
@@ -248,6 +244,13 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
     elif isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
         built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])
+    if isinstance(built, Blocking) and isinstance(shape, CuteShape):
+        return built.recipe(str(shape), fill_of(shape.padding_value, shape.primitive_type), shape)
+    if isinstance(shape, CuteShape):
+        raise LayoutError(
+            f"{str(shape)[:80]} cannot be written as pads, reshapes and transposes\n"
+            "  use tilejit.cute.offsets(layout), its table of offsets"
+        )
     if isinstance(built, Blocking) and not shape.packed:
         return built.recipe(array_text(shape), fill_text(shape))
     return shape.recipe()

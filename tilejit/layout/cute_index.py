@@ -64,12 +64,15 @@ def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
     """
     if 0 in shape.dimensions:
         return [slot * 0 for _ in shape.dimensions], slot < 0
-    found = shape.function.swizzle
+    found = shape.function.swizzles
     digits = digits_of(shape.function.modes, shape.dimensions)
     if found is None or not is_nested(digits):
         return _by_table(shape, slot)
-    offset, swizzle = found
-    rest = swizzle(slot) - offset  # every swizzle is its own inverse
+    offset, swizzles = found
+    rest = slot
+    for swizzle in reversed(swizzles):  # every swizzle is its own inverse
+        rest = swizzle(rest)
+    rest = rest - offset
     low = sum((size - 1) * stride for size, stride, _, _ in digits if stride < 0)
     rest = rest - low
     index: list[Any] = [rest * 0 for _ in shape.dimensions]
@@ -114,7 +117,7 @@ def _overlap_of(
     if prod(dims) <= 1:
         return None
     digits = sorted(digits_of(function.modes, dims), key=lambda digit: abs(digit.stride))
-    if function.swizzle is not None:
+    if function.swizzles is not None:
         if is_nested(digits):
             return None
         pair = _same_stride(digits, len(dims))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from codegen import LayoutError, dataclass, shown
 from tilejit.layout.checks import int_tuple, set_fields
-from tilejit.layout.text.recipe import Recipe
+from tilejit.layout.text.recipe import Packed, Recipe, add_packing
 from tilejit.support.tokens import MAX_INT64
 
 
@@ -17,6 +17,19 @@ class DigitName(NamedTuple):
 
     dim: int
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A digit that memory does not count up: it counts down, or is XORed with another digit.
+
+    Attributes:
+        digit: the digit.
+        by: the digit whose value is XORed into it; None reverses it.
+    """
+
+    digit: DigitName
+    by: DigitName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,8 @@ class Blocking:
         digits: for each dimension the sizes of its digits, the most major first; a product beyond the
             dimension is padding.
         order: every digit once, in memory order, the most major first.
+        turns: the digits that memory does not count up, each once. Those that are read, `by`, come after the
+            turns that read them.
 
     Raises:
         LayoutError: at construction, if digits are smaller than a dimension, or the order does not name each
@@ -41,6 +56,7 @@ class Blocking:
     dimensions: tuple[int, ...]
     digits: tuple[tuple[int, ...], ...]
     order: tuple[DigitName, ...]
+    turns: tuple[Turn, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that digits cover the dimensions and that the order names each once."""
@@ -77,6 +93,10 @@ class Blocking:
         first = self.order[:rank]
         return tuple(dim for dim, _ in first) if all(number == 0 for _, number in first) else None
 
+    def size(self, digit: DigitName) -> int:
+        """The number of values of a digit."""
+        return self.digits[digit.dim][digit.number]
+
     def extent(self, digits: Sequence[DigitName]) -> int:
         """The number of elements of some digits together, at least 1, because a tile cannot have size 0."""
         return max(1, prod(self.digits[dim][k] for dim, k in digits))
@@ -90,21 +110,28 @@ class Blocking:
         first, *rest = self.digits[dim]
         return first > -(-self.dimensions[dim] // max(1, prod(rest)))
 
-    def recipe(self, heading: str, fill: str = "") -> str:
+    def recipe(self, heading: str, fill: str = "", shape: Packed | None = None) -> str:
         """Write the source of `pack(x)`, which converts an array to its flat buffer: pad, reshape, transpose.
 
         Args:
             heading: the docstring of `pack`.
             fill: further arguments of np.pad, starting with a comma.
+            shape: the shape whose elements share bytes, if they do.
 
         Raises:
             LayoutError: the code needs more than NumPy's 64 dimensions.
         """
-        out = Recipe(self.dimensions, fill)
+        out, axis = Recipe(self.dimensions, fill), self.places.index
         out.pad(self.padded)
         out.reshape(tuple(size for sizes in self.digits for size in sizes))
-        out.transpose(tuple(self.places.index(digit) for digit in self.order))
+        out.flip(tuple(axis(turn.digit) for turn in self.turns if turn.by is None))
+        for turn in self.turns:
+            if turn.by is not None:
+                out.xor(axis(turn.digit), axis(turn.by))
+        out.transpose(tuple(axis(digit) for digit in self.order))
         out.flatten(prod(self.padded))
+        if shape is not None:
+            add_packing(out, shape)
         return out.source(heading)
 
 

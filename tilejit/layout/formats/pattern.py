@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from codegen import LayoutError, dataclass, shown
 from tilejit.cute.int_tuple import as_integer
-from tilejit.layout.formats.blocking import Blocking, DigitName
+from tilejit.layout.formats.blocking import Blocking, DigitName, Turn
 from tilejit.layout.formats.format import nearest_keyword
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import MAX_INT64, Token, mistake
 
 Sizes = Mapping[str, object]
+Places = dict[str, list[DigitName]]
+"""The digits of each axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,35 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnedAxis:
+    """An axis that memory does not count up: -p, or j^i, whose position is j XOR i.
+
+    Attributes:
+        axis: the axis.
+        by: the axis whose index is XORed into it; None reverses the axis.
+    """
+
+    axis: Token
+    by: Token | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
-    """A parsed pattern: the groups of the left side, the names in memory order, and the sizes in the text."""
+    """A parsed pattern.
+
+    Attributes:
+        text: its text.
+        groups: the groups of the left side.
+        order: the names in memory order.
+        sizes: the sizes in the text.
+        turned: the axes that memory does not count up, each before those that it reads.
+    """
 
     text: str
     groups: tuple[Group, ...]
     order: tuple[str, ...]
     sizes: tuple[tuple[str, int], ...]
+    turned: tuple[TurnedAxis, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,7 +79,7 @@ class Pattern:
         known = self._known(sizes)
         groups = self._spread(dims)
         digits: list[tuple[int, ...]] = []
-        places: dict[str, list[DigitName]] = {"...": []}
+        places: Places = {"...": []}
         units: list[int] = []
         for dim, (size, group) in enumerate(zip(dims, groups, strict=True)):
             if group.ellipsis:
@@ -66,7 +91,34 @@ class Pattern:
             if not group.axes:
                 units.append(dim)
         order = [digit for name in self.order for digit in places[name]]
-        return Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
+        plain = Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
+        turns = (self._turn(turned, plain, places) for turned in self.turned)
+        return replace(plain, turns=tuple(turn for turn in turns if turn))
+
+    def _turn(self, turned: TurnedAxis, plain: Blocking, places: Places) -> Turn | None:
+        """The turn of a digit; None if it has no effect."""
+        (digit,) = places[turned.axis.text]
+        if turned.by is None:
+            return Turn(digit) if plain.size(digit) > 1 else None
+        (by,) = places[turned.by.text]
+        sizes = plain.size(digit), plain.size(by)
+        for axis, size in zip((turned.axis, turned.by), sizes, strict=True):
+            if size & (size - 1):
+                raise mistake(
+                    self.text,
+                    axis.at,
+                    f"{axis.text} has {shown(size)} values, but XOR needs a power of two",
+                    f"pass {axis.text}={1 << size.bit_length()}, or split the dimension",
+                )
+        if sizes[1] > sizes[0] > 0:
+            raise mistake(
+                self.text,
+                turned.by.at,
+                f"{turned.by.text} has {shown(sizes[1])} values, more than the {shown(sizes[0])} of "
+                f"{turned.axis.text}",
+                f"split it on the left, and XOR with a part of {shown(sizes[0])} values",
+            )
+        return Turn(digit, by) if sizes[1] > 1 else None
 
     def _known(self, sizes: Sizes) -> dict[str, int]:
         """The sizes from both the text and keywords."""

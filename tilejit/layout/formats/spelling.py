@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations
 
 from codegen import LayoutError, cached
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.formats.strided import width_of
+from tilejit.layout.formats.turned import turned_shape
 from tilejit.layout.from_parts import make_shape
-from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import MAX_TILED_AXES
 
 Keys = Mapping[DigitName, int]
@@ -35,16 +36,20 @@ MOST_DIGITS = 40
 
 
 @cached(256)
-def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> Shape:
-    """Return the Shape of a blocked array; if `bits` is 0, elements narrower than a byte take one byte each.
+def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> Spec:
+    """Return the shape of a blocked array; if `bits` is 0, elements narrower than a byte take one byte each.
 
     [40,300] as (5,8) and (3,128), with contiguous blocks, of f32 -> f32[40,300]{1,0:T(8,128)}
     the same of s4, 4 bits -> s4[40,300]{1,0:T(8,128)E(4)}
+
+    If digits are turned, it is a CuteShape.
 
     Raises:
         LayoutError: there are more digits than tiles can order, the buffer exceeds 2^63 bits, or `bits` is
             neither the element's width nor its storage width.
     """
+    if blocking.turns:
+        return turned_shape(blocking, element, bits)
     width = width_of(element, bits)
     minor_to_major, tiles = spell(blocking)
     return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=width)

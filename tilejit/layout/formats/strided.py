@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from codegen import LayoutError, shown
-from tilejit.cute.digits import Mode
+from tilejit.cute.digits import Mode, joined
 from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.cute.tables import layout_of
@@ -54,7 +54,7 @@ def strided_shape(
     strides: dict[DigitName, int] = {}
     step, start = 1, offset
     for digit in reversed(blocking.order):
-        size = blocking.digits[digit.dim][digit.number]
+        size = blocking.size(digit)
         step = given.get(digit, step)
         backward = digit in reversed_digits
         strides[digit] = -step if backward else step
@@ -84,10 +84,8 @@ def width_of(element: PrimitiveType, bits: int) -> int:
 
 
 def _layout(blocking: Blocking, strides: Mapping[DigitName, int]) -> Layout:
-    """A mode for each dimension, its most minor digit first; digits of size 1 are omitted."""
+    """A mode for each dimension, its most minor digit first; digits that continue each other are joined."""
     return layout_of(
-        tuple(
-            Mode(size, strides[DigitName(dim, k)]) for k, size in reversed([*enumerate(sizes)]) if size != 1
-        )
+        tuple(joined(Mode(size, strides[DigitName(dim, k)]) for k, size in reversed([*enumerate(sizes)])))
         for dim, sizes in enumerate(blocking.digits)
     )

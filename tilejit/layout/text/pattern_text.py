@@ -3,7 +3,8 @@
 pattern := item* "->" target* size*
 item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one for each dimension of the array
 NAME    := letters, digits and _, not starting with a digit; not a keyword of the calls (`format.py`)
-target  := NAME | "1" | "..." | "(" target* ")"              the memory order, the most major first
+target  := place | "1" | "..." | "(" target* ")"             the memory order, the most major first
+place   := NAME | "-" NAME | NAME "^" NAME                   as it is; reversed; its index XOR another one
 size    := "," NAME "=" INT
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 
 from codegen import cached, lazy_pattern
 from tilejit.layout.formats.format import reserved_mistake
-from tilejit.layout.formats.pattern import Group, Pattern, cut
+from tilejit.layout.formats.pattern import Group, Pattern, TurnedAxis, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
 _PATTERN = Grammar.of(
@@ -22,7 +23,7 @@ _PATTERN = Grammar.of(
     'write e.g. "(m mi) n -> m n mi, mi=8"',
     name="[A-Za-z_][A-Za-z0-9_]*",
     int="[0-9]+",
-    sign=r"->|\.\.\.|[(),=]",
+    sign=r"->|\.\.\.|[(),=^-]",
 )
 # An unclosed comment extends to the end. Searching for its end from each /* would take quadratic time.
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
@@ -73,7 +74,7 @@ class _Reader(Reader):
         groups = self.left()
         axes = {axis.text: axis for group in groups for axis in group.axes}
         spread = next((group for group in groups if group.ellipsis), None)
-        order = self.right(set(axes) | ({"..."} if spread else set()))
+        order, turned = self.right(set(axes) | ({"..."} if spread else set()))
         missing = next((axis for axis in axes.values() if axis.text not in order), None)
         if missing or (spread and "..." not in order):
             lost = missing or Token("sign", "...", spread.at if spread else 0)
@@ -83,13 +84,15 @@ class _Reader(Reader):
                 lost,
             )
         sizes = self.sizes(axes)
-        return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()))
+        return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()), self.sorted(turned))
 
     def left(self) -> list[Group]:
         groups: list[Group] = []
         seen: set[str] = set()
         while not self.accept("->"):
             start = self.now
+            if start.text in ("-", "^"):
+                self.fail(f"{start.text} is left of ->", "write it right of ->, in the memory order")
             if len(groups) == MAX_AXES:
                 self.fail(f"the pattern has more than {MAX_AXES} dimensions", "use fewer")
             if self.accept("..."):
@@ -135,8 +138,9 @@ class _Reader(Reader):
             self.fail("a number other than 1 is not an axis", "give it a name, and its size as mi=8")
         self.take()
 
-    def right(self, known: set[str]) -> list[str]:
+    def right(self, known: set[str]) -> tuple[list[str], dict[str, TurnedAxis]]:
         order: dict[str, None] = {}
+        turned: dict[str, TurnedAxis] = {}
         opened: list[Token] = []
         while self.now.kind != "end" and self.now.text != ",":
             token = self.now
@@ -147,18 +151,71 @@ class _Reader(Reader):
             elif token.text == ")" and opened:
                 self.take()
                 opened.pop()
-            elif token.kind == "name" or token.text == "...":
-                if token.text not in known:
-                    self.fail(f"{cut(token.text)} does not occur left of ->", "name it there, or remove it")
-                if token.text in order:
-                    self.fail(f"{cut(token.text)} occurs twice right of ->", "keep one")
-                order[token.text] = None
-                self.take()
+            elif token.kind == "name" or token.text in ("...", "-"):
+                found = self.turned(known)
+                if found.axis.text in order:
+                    self.fail(f"{cut(found.axis.text)} occurs twice right of ->", "keep one", found.axis)
+                order[found.axis.text] = None
+                if found.by or token.text == "-":
+                    turned[found.axis.text] = found
             else:
                 self.fail(f"{cut(token.text)!r} is not allowed here", "write the axes in memory order")
         if opened:
             self.fail("')' is missing", "close the parenthesis", opened[-1])
-        return list(order)
+        return list(order), turned
+
+    def turned(self, known: set[str]) -> TurnedAxis:
+        """Read an axis right of the arrow, reversed or with the axis that is XORed into it."""
+        if self.now.text == "-":
+            sign = self.take()
+            axis = self.known_axis(known, "- is not before an axis", "write -p to reverse the axis p")
+            if self.now.text == "^":
+                self.fail("a reversed axis is XORed", f"write {cut(axis.text)} without -, or without ^", sign)
+            return TurnedAxis(axis)
+        axis = self.known_axis(known, "", "") if self.now.kind == "name" else self.take()
+        if axis.text not in known:
+            self.fail(f"{axis.text} does not occur left of ->", "name it there, or remove it", axis)
+        if self.now.text != "^":
+            return TurnedAxis(axis)
+        sign = self.take()
+        if axis.text == "...":
+            self.fail("... cannot be XORed: it stands for several axes", "name the axis", sign)
+        by = self.known_axis(known, "^ is not before an axis", f"write e.g. {cut(axis.text)}^i")
+        if by.text == axis.text:
+            self.fail(f"{cut(by.text)} is XORed with itself", "name another axis after ^", by)
+        return TurnedAxis(axis, by)
+
+    def known_axis(self, known: set[str], cause: str, fix: str) -> Token:
+        """Take the name of an axis of the left side."""
+        if self.now.kind != "name":
+            self.fail(f"{cause}: {self.found()}", fix)
+        if self.now.text not in known:
+            self.fail(f"{cut(self.now.text)} does not occur left of ->", "name it there, or remove it")
+        return self.take()
+
+    def sorted(self, turned: Mapping[str, TurnedAxis]) -> tuple[TurnedAxis, ...]:
+        """The turned axes, each before those that it reads, so that it reads indices as they are."""
+        left, out = dict(turned), list[TurnedAxis]()
+        for axis in turned.values():
+            if axis.by and (read := turned.get(axis.by.text)) and read.by is None:
+                self.fail(
+                    f"{cut(axis.by.text)} is reversed, and {cut(axis.axis.text)} is XORed with it",
+                    "reverse neither, or leave out the XOR",
+                    axis.by,
+                )
+        while left:
+            read_later = {axis.by.text for axis in left.values() if axis.by}
+            free = next((name for name in left if name not in read_later), None)
+            if free is None:
+                name, axis = next(iter(left.items()))
+                assert axis.by
+                self.fail(
+                    f"{cut(name)} is XORed with {cut(axis.by.text)}, whose position depends on {cut(name)}",
+                    "remove one ^",
+                    axis.by,
+                )
+            out.append(left.pop(free))
+        return tuple(out)
 
     def sizes(self, axes: Mapping[str, Token]) -> dict[str, int]:
         sizes: dict[str, int] = {}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Protocol
 
 from codegen import LayoutError
+from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.fields import ShapeFields
+from tilejit.layout.padding import PaddingValue
 from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.tiling import TileStep, tile_steps
 
@@ -48,6 +51,21 @@ class Recipe:
             self.lines.append(f"x = x.transpose({_numbers(axes)})")
             self.dims = tuple(self.dims[axis] for axis in axes)
 
+    def flip(self, axes: tuple[int, ...]) -> None:
+        """Reverse some dimensions."""
+        if axes:
+            self.lines.append(f"x = np.flip(x, {axes})")
+
+    def xor(self, axis: int, by: int) -> None:
+        """Move index j of a dimension to j XOR i, where i is the index of another dimension."""
+        index = " ^ ".join(self._arange(one) for one in (axis, by))
+        self.lines.append(f"x = np.take_along_axis(x, {index}, {axis})")
+
+    def _arange(self, axis: int) -> str:
+        """The index along a dimension, as an array that broadcasts."""
+        shape = (size if k == axis else 1 for k, size in enumerate(self.dims))
+        return f"np.arange({self.dims[axis]}).reshape({_numbers(tuple(shape))})"
+
     def flatten(self, slots: int) -> None:
         """Flatten to one dimension, padded to that many elements."""
         self.lines.append("x = x.reshape(-1)")
@@ -86,7 +104,7 @@ def shape_recipe(shape: ShapeFields) -> str:
     for step in steps:
         _add_step(out, step)
     out.flatten(shape.physical_size)
-    _add_packing(out, shape)
+    add_packing(out, shape)
     return out.source(array_text(shape))
 
 
@@ -102,8 +120,32 @@ def _add_step(out: Recipe, step: TileStep) -> None:
     out.transpose((*range(first), *range(first, last, 2), *range(first + 1, last, 2)))
 
 
-def _add_packing(out: Recipe, shape: ShapeFields) -> None:
-    """Pack several elements into a byte, the first in the low bits."""
+class Packed(Protocol):
+    """The fields of a shape that say how its elements share bytes."""
+
+    @property
+    def primitive_type(self) -> str:
+        """Lower-case name, such as "bf16"."""
+
+    @property
+    def element(self) -> PrimitiveType:
+        """The element type."""
+
+    @property
+    def bits(self) -> int:
+        """The width of an element in the buffer, in bits."""
+
+    @property
+    def physical_size(self) -> int:
+        """Elements in the buffer."""
+
+
+def add_packing(out: Recipe, shape: Packed) -> None:
+    """Pack several elements into a byte, the first in the low bits.
+
+    Raises:
+        LayoutError: E is not a width that can be packed.
+    """
     bits = shape.bits
     if bits == shape.element.storage_bits:
         return
@@ -122,9 +164,13 @@ def _add_packing(out: Recipe, shape: ShapeFields) -> None:
 
 
 def fill_text(shape: ShapeFields) -> str:
-    """The argument of np.pad for the padding value, unless it is NumPy's own zero."""
-    value = shape.padding_value
-    if value is None and shape.primitive_type == "f8e8m0fnu":
+    """The argument of np.pad for the padding value of a shape, unless it is NumPy's own zero."""
+    return fill_of(shape.padding_value, shape.primitive_type)
+
+
+def fill_of(value: PaddingValue | None, primitive_type: str) -> str:
+    """The argument of np.pad for a padding value, unless it is NumPy's own zero."""
+    if value is None and primitive_type == "f8e8m0fnu":
         value = 2.0**-127  # zero bits, because the type has no zero
     if value is None or repr(value) in ("0", "0.0", "False"):
         return ""
