@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from codegen import Cache, CopyProgram, LayoutError, check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.values import check_range, refuse_masked
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
@@ -29,10 +30,11 @@ from tilejit.programs.tuning import (
     is_plain,
     read_tuning,
 )
-from tilejit.tiled.buffers import writable_layout
-from tilejit.tiled.outputs import padding_of
+from tilejit.tiled.buffers import check_size, may_hold, writable_layout
+from tilejit.tiled.outputs import check_target, padding_of
 from tilejit.tiled.plan_elements import pack_element
 from tilejit.tiled.plans import PackPlan, pack_plan
+from tilejit.tiled.strided_buffers import has_gaps, strided_buffer
 from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:
@@ -77,13 +79,16 @@ def pack(
     Args:
         x: a NumPy array with any strides, alignment and byte order.
         layout: the layout: anything that `as_layout` reads.
-        out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
-            size. It must not overlap `x`. None allocates a buffer.
+        out: where to write: a TiledArray, or an array of the right size in bytes and of any shape. Its dtype
+            is that of the elements, uint8, or a wider integer type, such as int32 words that hold u4
+            elements. The bytes of the array in C order are the buffer. It must not overlap `x`. None
+            allocates a buffer.
         padding: the value of padding elements. None takes the layout's own, or 0; "keep" keeps the padding of
             `out`.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the layout's dtype differs from the
-            array's. The conversion is part of the copy, and warns as NumPy's does. "same_kind" knows the
-            kinds of ml_dtypes' types: unlike NumPy, it does not convert f32 to s4.
+            array's. Arrays of uint8 and int8 need none for u4, s4 and narrower integers: they hold one value
+            per byte, which must be in range. The conversion is part of the copy, and warns as NumPy's does.
+            "same_kind" knows the kinds of ml_dtypes' types: unlike NumPy, it does not convert f32 to s4.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
@@ -91,7 +96,8 @@ def pack(
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
-        The tiled array; its `buffer` is 1-D.
+        The tiled array; its `buffer` is 1-D. If `out` has gaps, as a field of a structured array does, the
+        tiled array has a layout with the strides of `out`, or a buffer of its own if there is none.
 
     Raises:
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
@@ -102,6 +108,9 @@ def pack(
     """
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
+    if has_gaps(out):
+        tuning = read_tuning(virtual_vector_size, specialize, tune)
+        return _pack_with_gaps(as_array(x), layout, out, padding, casting, threads, tuning, parameters)
     if (
         padding is None
         and type(x) is np.ndarray
@@ -161,14 +170,15 @@ def unpack(
     loaded array in its dtype, e.g. with `y.view(ml_dtypes.bfloat16)`. A loaded buffer needs no view.
 
     Args:
-        t: a TiledArray, or a bytes-like buffer of the layout's size.
+        t: a TiledArray, or a bytes-like buffer of the layout's size: an array of any dtype and shape.
         layout: the layout of a plain buffer: anything that `as_layout` reads.
         out: where to write: an array of the logical shape with any strides and byte order. It must not
             overlap the buffer. None allocates an array in C order.
         dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
             or else the layout's. If the layout of a plain buffer has no dtype, the buffer has this one.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the dtype of the result differs from the
-            layout's. The conversion is part of the copy, and warns as NumPy's does. "same_kind" is as in
+            layout's. From u4 and narrower integers to uint8 or int8, and from s4 to int8, none is needed. The
+            conversion is part of the copy, and warns as NumPy's does. "same_kind" is as in
             `pack`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
@@ -233,10 +243,43 @@ def _pack_plan(
 ) -> PackPlan[TiledArray]:
     check_threads(threads)
     check_casting(casting)
-    own = of_the_layout(parameters, "pack", "the array")
-    spec = writable_layout(as_layout(layout, dtype=array.dtype, dims=array.shape, **own))
+    spec = _pack_spec(array, layout, parameters)
     fill, numbers = padding_of(padding, spec, out), (array.shape, array.strides, array.dtype)
     return pack_plan(TiledArray, spec, numbers, fill, casting, threads, tuning)
+
+
+def _pack_spec(array: Array, layout: LayoutLike, parameters: dict[str, Any]) -> Spec:
+    own = of_the_layout(parameters, "pack", "the array")
+    return writable_layout(as_layout(layout, dtype=array.dtype, dims=array.shape, **own))
+
+
+def _pack_with_gaps(
+    array: Array,
+    layout: LayoutLike,
+    out: Any,
+    padding: Any,
+    casting: Casting,
+    threads: int | None,
+    tuning: Tuning,
+    parameters: dict[str, Any],
+) -> TiledArray:
+    """Pack into an array with gaps: directly if a layout has its strides, otherwise through a buffer."""
+    spec = _pack_spec(array, layout, parameters)
+    check_target(out, array)
+    check_size(out, spec, "out")
+    if not may_hold(out.dtype, spec):
+        raise LayoutError(
+            f"out is {out.dtype}, but {shape_name(spec)} needs {spec.dtype}, uint8 or wider integers\n"
+            "  pass an array of one of these"
+        )
+    found = strided_buffer(out, spec)
+    if found is not None:
+        target = TiledArray.from_buffer(*found)
+        return _pack_plan(array, target.layout, target, "keep", casting, threads, tuning, {})(array, target)
+    between = np.array(out, order="C")
+    tiled = _pack_plan(array, spec, out, padding, casting, threads, tuning, {})(array, between)
+    numpy_copyto(out, between)
+    return tiled
 
 
 def as_array(x: Any) -> Array:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.layout.dtypes import ElementLike
+from tilejit.tiled.buffers import may_hold
 from tilejit.tiled.tiled_array import TiledArray
 
 
@@ -39,7 +38,7 @@ def tiled_over(
     if dims is not None and dtype is None:
         dtype = buffer.dtype
     tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
-    if buffer.dtype not in (np.uint8, tiled.dtype):
+    if buffer.dtype != tiled.dtype and not may_hold(buffer.dtype, tiled.layout):
         raise LayoutError(
             f"the {what} is {buffer.dtype}, but the layout is for {tiled.layout.primitive_type}\n"
             f"  use a layout of the {what}'s dtype, or view the {what} as uint8"

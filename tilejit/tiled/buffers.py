@@ -66,6 +66,27 @@ def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
     return flat
 
 
+def may_hold(dtype: np.dtype[Any], spec: Spec) -> bool:
+    """Whether an array of that dtype may be a buffer of the layout: of its elements, of bytes or of words.
+
+    Words are integers that hold several elements: int32 for u4, s8 or bf16.
+    """
+    words = dtype.kind in "iu" and dtype.isnative and 8 * dtype.itemsize > spec.bits
+    return words or dtype == np.uint8 or (dtype == spec.dtype and not spec.packed)
+
+
+def flat_words(buffer: Any, spec: Spec) -> Any:
+    """Flatten a contiguous array, and view words as bytes; return anything else as it is.
+
+    int32[4,8] for u4 -> its 128 bytes    f32[4,8] for f32 -> its 32 elements
+    """
+    if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous:
+        return buffer
+    flat = np.asarray(buffer).reshape(-1)
+    is_elements = flat.dtype == spec.dtype and not spec.packed
+    return flat if is_elements or not may_hold(flat.dtype, spec) else flat.view(np.uint8)
+
+
 def check_size(buffer: Any, spec: Spec, what: str) -> None:
     """Raise a LayoutError unless the buffer has the shape's size in bytes."""
     size = check_packable(spec)

@@ -12,17 +12,17 @@ from tilejit.arrays.strided import overlaps_itself
 from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.padding import padding_bytes
-from tilejit.tiled.buffers import checked_buffer
+from tilejit.tiled.buffers import checked_buffer, flat_words
 
 
 def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
-    """Check `out` and return it as a flat array.
+    """Check `out` and return it as a flat array: a contiguous array of elements, of bytes or of words.
 
     Raises:
         LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
         TypeError: it is not an array.
     """
-    buffer = checked_buffer(out, spec, "out")
+    buffer = checked_buffer(flat_words(out, spec), spec, "out")
     check_target(buffer, source)
     return buffer
 

@@ -38,6 +38,7 @@ from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
 from tilejit.tiled.plan_elements import unpacked_dtype
 from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan
+from tilejit.tiled.strided_buffers import has_gaps, strided_buffer
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -106,7 +107,9 @@ class TiledArray(NDArrayOperatorsMixin):
         TiledArray(f32[3,5]{1,0:T(2,1)}, 80 bytes)
 
         Args:
-            buffer: a bytes-like object or an array, of the size in bytes that the layout needs.
+            buffer: a bytes-like object or a C-contiguous array of any dtype and shape, of the size in bytes
+                that the layout needs, such as an int32 array of words that hold u4 elements. A field of a
+                structured array also works if a layout has its strides; the result then has that layout.
             layout: the layout: anything that `as_layout` reads.
             dtype: the dtype of the elements, unless the layout names it.
             dims: the logical dimensions in elements, unless the layout names them.
@@ -120,6 +123,9 @@ class TiledArray(NDArrayOperatorsMixin):
             TypeError: the buffer is not bytes-like, or the layout does not take a parameter.
         """
         spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
+        if has_gaps(buffer):
+            check_size(buffer, spec, "the buffer")
+            buffer, spec = strided_buffer(buffer, spec) or (buffer, spec)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
         return cls(data if spec.packed else data.view(spec.dtype), spec)
 
