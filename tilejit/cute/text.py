@@ -46,6 +46,14 @@ def is_cute_part(text: str) -> bool:
     return ":" not in text and _SIGNS.issuperset(text) and _PART().match(text) is not None
 
 
+def is_only_cute(text: str) -> bool:
+    """Whether a text has only the characters of CuTe's texts, whatever it describes.
+
+    "(8,8)", "Sw<3,4,3> o (2" -> True    "tpu", "{1,0}" -> False
+    """
+    return _SIGNS.issuperset(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Makers:
     """The constructors of the objects in a text; the reader does not know their classes."""

@@ -14,6 +14,7 @@ from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.cute.text import is_cute, is_cute_part
 from tilejit.cute.underscore import has_underscore
+from tilejit.layout.bridge.swizzled_shape import swizzled_shape
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
@@ -26,9 +27,10 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.text.recipe import fill_of, fill_text
+from tilejit.layout.text.swizzled_text import SwizzledText, split_swizzled
 from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.text.xla_text import XLA
-from tilejit.support.tokens import MAX_INT64, named, tokenize
+from tilejit.support.tokens import MAX_INT64, mistake, named, tokenize
 
 PLAIN_LAYOUTS = (str, Shape, CuteShape)
 """Types of layouts that may be part of a cache key."""
@@ -128,6 +130,8 @@ def _as_layout(
             f"expected a layout, got {layout[:40]!r}\n"
             "  write a layout such as {1,0:T(8,128)}, a shape such as f32[3,5]{1,0}, or a format such as tpu"
         )
+    if isinstance(layout, str) and (parts := split_swizzled(layout)):
+        return _swizzled(parts, dtype, sizes, parameters)
     if isinstance(layout, str) and is_name(layout):
         name, given = _called(layout, parameters)
         fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
@@ -164,6 +168,29 @@ def _as_layout(
     if not isinstance(found, Shape | CuteShape):
         raise TypeError(f"expected a layout, got {type(found).__name__}\n  {_fix_of(found)}")
     return _checked(found, sizes)
+
+
+def _swizzled(
+    parts: SwizzledText, dtype: ElementLike | None, sizes: tuple[int, ...] | None, parameters: dict[str, Any]
+) -> Spec:
+    """The shape of a text in which a swizzle precedes any other layout."""
+    if parts.dtype is not None:
+        whole = parse_shape(f"{parts.dtype}[{parts.dims}]")
+        assert isinstance(whole, Shape)
+        dtype, sizes = whole.element, _checked(whole, sizes).dimensions
+    if parts.width:
+        parameters = parameters | {ELEMENT_SIZE: parts.width}
+    swizzle, inner = parse_cute(parts.swizzle), _as_layout(parts.inner, dtype, sizes, parameters)
+    try:
+        return swizzled_shape(swizzle, parts.offset, inner)
+    except LayoutError as error:
+        cause, _, fix = str(error).partition("\n")
+        raise mistake(
+            parts.text,
+            parts.at,
+            f"no swizzle fits {array_text(inner) if isinstance(inner, Shape) else str(inner)[:80]}: {cause}",
+            fix.strip(),
+        ) from None
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
