@@ -167,9 +167,11 @@ def extend_sign(array: Array, bits: int) -> None:
 
     0x09 of 4 bits, which is -7 in s4 -> 0xF9
     """
-    for part in _parts(array):
-        np.left_shift(part, 8 - bits, out=part)
-        np.right_shift(part, 8 - bits, out=part)
+    sign = 1 << bits - 1
+    for part in _parts(array):  # NumPy's shifts of bytes are ten times as slow
+        np.bitwise_and(part, 2 * sign - 1, out=part)
+        np.bitwise_xor(part, sign, out=part)
+        np.subtract(part, sign, out=part)
 
 
 def refuse_masked(value: Any) -> None:
