@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
         suffix_product,
     )
     from tilejit.cute.coordinates import crd2crd, crd2idx, idx2crd
+    from tilejit.cute.digit_step import DigitStep
     from tilejit.cute.exact.complement import complement
     from tilejit.cute.grid import format_layout, print_layout
     from tilejit.cute.int_tuple import IntTuple
@@ -91,6 +92,7 @@ __all__ = [
     "BoundedLayout",
     "ComposedLayout",
     "CuteShape",
+    "DigitStep",
     "IntTuple",
     "Layout",
     "LayoutLeft",
@@ -188,6 +190,7 @@ _HOMES = {
         "make_layout_like make_ordered_layout product_each suffix_product"
     ),
     "cute.coordinates": "crd2crd crd2idx idx2crd",
+    "cute.digit_step": "DigitStep",
     "cute.exact.complement": "complement",
     "cute.grid": "format_layout print_layout",
     "cute.int_tuple": "IntTuple",

@@ -9,10 +9,11 @@ from typing import overload
 
 from codegen import LayoutError, ceil_div
 from tilejit.cute.compose import composition
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.exact.left_inverse import left_inverse_of_layout
 from tilejit.cute.inverses import longest_within, right_inverse_of_layout
 from tilejit.cute.layout import Layout, expect_layout, extent, offsets
-from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.swizzle import ComposedLayout, Outer, Swizzle
 from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import named
 
@@ -62,9 +63,10 @@ def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
             "  write the layout with nonnegative strides"
         )
     undone = left_inverse(inner)
-    if isinstance(outer, Swizzle):
+    if isinstance(outer, Swizzle | DigitStep):
+        back = outer if isinstance(outer, Swizzle) else outer.inverse
         return ComposedLayout(
-            undone, -offset, _swizzled(outer, _whole_blocks(outer, _range(inner)[1] + offset))
+            undone, -offset, _swizzled(back, _whole_blocks(outer, _range(inner)[1] + offset))
         )
     try:
         first = left_inverse_of_layout(_layout(outer))
@@ -102,8 +104,8 @@ def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
 
     Raises:
         NoLayoutError: no coordinate has offset 0.
-        LayoutError: the layout has no elements, the search exceeds its work limit, or an offset is added to
-            negative strides or before a layout.
+        LayoutError: the layout has no elements, the search exceeds its work limit, an offset is added to
+            negative strides or before a layout, or a DigitStep comes last.
         TypeError: the argument is not a layout.
 
     Source: CuTe's right_inverse.
@@ -116,6 +118,11 @@ def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
     outer, offset, inner = layout.outer, layout.offset, layout.inner
     if offset:
         raise _without_zero(layout)
+    if isinstance(outer, DigitStep):
+        raise LayoutError(
+            f"cannot find the right inverse of {named(layout)}, because {outer} comes last\n"
+            "  use its left inverse"
+        )
     undone = right_inverse(inner)
     if isinstance(outer, Swizzle):
         return ComposedLayout(undone, 0, _swizzled(outer, first_from(outer, undone.size)))
@@ -169,11 +176,11 @@ def _regrouped(layout: ComposedLayout) -> Layout | ComposedLayout:
     return ComposedLayout(outer, offset, inner)
 
 
-def _swizzled(swizzle: Swizzle, size: int) -> ComposedLayout:
+def _swizzled(swizzle: Swizzle | DigitStep, size: int) -> ComposedLayout:
     return ComposedLayout(swizzle, 0, Layout(size, 1))
 
 
-def _whole_blocks(swizzle: Swizzle, top: int) -> int:
+def _whole_blocks(swizzle: Swizzle | DigitStep, top: int) -> int:
     """The size of the fewest whole blocks of the swizzle, from offset 0, that contain `top`."""
     return ceil_div(top + 1, swizzle.block) * swizzle.block
 
@@ -182,13 +189,13 @@ def _range(layout: Layout | ComposedLayout) -> tuple[int, int]:
     """Bounds on the offsets, both included."""
     if isinstance(layout, Layout):
         return extent(layout)
-    if isinstance(layout.outer, Swizzle):
+    if isinstance(layout.outer, Swizzle | DigitStep):
         return 0, _whole_blocks(layout.outer, _range(layout.inner)[1] + layout.offset) - 1
     table = offsets(layout)
     return int(table.min(initial=0)), int(table.max(initial=0))
 
 
-def _layout(outer: Swizzle | Layout | ComposedLayout) -> Layout:
+def _layout(outer: Outer) -> Layout:
     assert isinstance(outer, Layout), "regrouped"
     return outer
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, cached, compiler_lock, dataclass
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.digits import Chain, Mode
 from tilejit.cute.int_tuple import flatten, modes
 from tilejit.cute.layout import Layout, extent
-from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.swizzle import ComposedLayout, Outer, Swizzle
 from tilejit.support.tokens import MAX_INT64, named
 
 CHUNK = 1 << 18
@@ -21,7 +22,7 @@ MAX_POINTS = 1 << 27
 """The most coordinates to enumerate, if nothing else decides which offsets a layout reaches."""
 
 
-Steps = tuple[tuple[int, Swizzle | Layout], ...]
+Steps = tuple[tuple[int, Swizzle | DigitStep | Layout], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,27 @@ class Function:
         return None
 
     @property
-    def swizzles(self) -> tuple[int, tuple[Swizzle, ...]] | None:
-        """The offset and the swizzles applied to the sum, in order; None for other steps or more offsets."""
+    def permutations(self) -> tuple[int, tuple[Swizzle | DigitStep, ...]] | None:
+        """The offset, and the permutations of offsets applied to the sum in order; None for other steps."""
         offset = self.steps[0][0] if self.steps else 0
         if any(more for more, _ in self.steps[1:]):
             return None
-        found = tuple(apply for _, apply in self.steps if isinstance(apply, Swizzle) and apply.bits)
-        plain = sum(not isinstance(apply, Swizzle) for _, apply in self.steps)
-        return None if plain else (offset, found)
+        found: list[Swizzle | DigitStep] = []
+        for _, apply in self.steps:
+            if isinstance(apply, Layout):
+                return None
+            if isinstance(apply, DigitStep) or apply.bits:
+                found.append(apply)
+        return offset, tuple(found)
+
+    def before_steps(self, slot: Any) -> Any:
+        """Undo the permutations and the offset; integers or arrays of nonnegative integers."""
+        found = self.permutations
+        assert found is not None, "expected steps that are permutations"
+        offset, steps = found
+        for step in reversed(steps):  # every swizzle is its own inverse
+            slot = step(slot) if isinstance(step, Swizzle) else step.inverse(slot)
+        return slot - offset
 
 
 @cached(1024)
@@ -106,7 +120,7 @@ def _flat(layout: Layout | ComposedLayout) -> tuple[Steps, Layout]:
     return steps + _applied(layout.outer, layout.offset), inner
 
 
-def _applied(outer: Swizzle | Layout | ComposedLayout, offset: int) -> Steps:
+def _applied(outer: Outer, offset: int) -> Steps:
     if isinstance(outer, ComposedLayout):
         return _applied(outer.inner, offset) + _applied(outer.outer, outer.offset)
     return ((offset, outer),)

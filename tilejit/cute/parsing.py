@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.int_tuple import limit_nesting
 from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
@@ -63,7 +64,7 @@ def _is_size(part: object) -> bool:
 
 
 def parse(text: str) -> Any:
-    """Read CuTe's text of a Layout, Swizzle, ComposedLayout, Tiler, IntTuple or coordinate.
+    """Read CuTe's text of a Layout, Swizzle, ComposedLayout, Tiler, IntTuple or coordinate, or a DigitStep.
 
     >>> parse("(2,2):(2,4)"), parse("<2:3,_>"), parse("(2,_)")
     (Layout((2, 2), (2, 4)), Tiler((Layout(2, 3), _)), (2, _))
@@ -83,4 +84,4 @@ def parse(text: str) -> Any:
     return read(text, MAKERS).value
 
 
-MAKERS = Makers(Layout, Swizzle, ComposedLayout, Tiler)
+MAKERS = Makers(Layout, Swizzle, DigitStep, ComposedLayout, Tiler)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.exact import injective
 from tilejit.cute.layout import Layout, expect_layout, extent, offsets
-from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.swizzle import ComposedLayout, Outer, Swizzle
 
 
 def is_injective(layout: Layout | ComposedLayout) -> bool:
@@ -38,12 +39,13 @@ def is_injective(layout: Layout | ComposedLayout) -> bool:
     return injective.distinct(table).size == table.size
 
 
-def _apart(outer: Swizzle | Layout | ComposedLayout, offset: int, inner: Layout | ComposedLayout) -> bool:
+def _apart(outer: Outer, offset: int, inner: Layout | ComposedLayout) -> bool:
     """Whether A maps all offsets of B to distinct values."""
+    permutes = isinstance(outer, Swizzle | DigitStep)
     if isinstance(inner, ComposedLayout):
-        return isinstance(outer, Swizzle) and isinstance(inner.outer, Swizzle) and offset >= 0
+        return permutes and isinstance(inner.outer, Swizzle | DigitStep) and offset >= 0
     low, high = extent(inner)
-    if isinstance(outer, Swizzle):
+    if isinstance(outer, Swizzle | DigitStep):
         outer(low + offset)  # raises for negative offsets
         return True
     inside = isinstance(outer, Layout) and 0 <= low + offset <= high + offset < outer.size

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, LayoutIndexError, cached, dataclass, shown
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.exact.injective import is_injective
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting
 from tilejit.cute.integers import exact_integers, reach_of
@@ -84,9 +85,13 @@ class Swizzle:
         return offset ^ (moved >> self.shift if self.shift >= 0 else moved << -self.shift)
 
 
+Outer: TypeAlias = "Swizzle | DigitStep | Layout | ComposedLayout"
+"""What a composed layout may begin with."""
+
+
 @dataclass(frozen=True, slots=True)
 class ComposedLayout:
-    """A o offset o B: the function c -> A(offset + B(c)), where A is a Swizzle, a Layout or a ComposedLayout.
+    """A o offset o B: the function c -> A(offset + B(c)), where A is a Swizzle, a DigitStep or a layout.
 
     >>> layout = ComposedLayout(Swizzle(1, 0, 2), 0, Layout((4, 2), (2, 1)))
     >>> print(layout)
@@ -95,7 +100,7 @@ class ComposedLayout:
     5
 
     Attributes:
-        outer: A, applied last.
+        outer: A, applied last: a Swizzle, a DigitStep, a Layout or a ComposedLayout.
         offset: the elements added to the offsets of B.
         inner: B, which has the shape.
 
@@ -103,13 +108,13 @@ class ComposedLayout:
         TypeError: at construction, if a part has another type.
     """
 
-    outer: Swizzle | Layout | ComposedLayout
+    outer: Outer
     offset: int
     inner: Layout | ComposedLayout
 
     def __post_init__(self) -> None:
         """Check the types."""
-        if not isinstance(self.outer, Swizzle | Layout | ComposedLayout):
+        if not isinstance(self.outer, Swizzle | DigitStep | Layout | ComposedLayout):
             raise TypeError(
                 f"a composed layout must begin with a Swizzle or a Layout, got {type(self.outer).__name__}"
             )

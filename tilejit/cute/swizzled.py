@@ -17,6 +17,7 @@ from math import prod
 from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, dataclass, mode_tree
 from tilejit.cute.digits import Chain
 from tilejit.cute.function import Function
+from tilejit.cute.stepped import stepped_roots
 from tilejit.cute.swizzle import Swizzle
 
 MAX_CHOICES = 5
@@ -52,10 +53,13 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
 
     Without a swizzle, the result is never None unless a dimension is 0.
     """
-    found = function.swizzles
+    found = function.permutations
     if found is None or 0 in dims:
         return None
-    offset, swizzles = found
+    offset, steps = found
+    swizzles = tuple(step for step in steps if isinstance(step, Swizzle))
+    if len(swizzles) < len(steps):
+        return stepped_roots(function.modes, dims, offset, steps)
     if not swizzles:
         return offset, tuple(
             Root((d,), mode_tree(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims))

@@ -1,7 +1,8 @@
 """A strict reader of CuTe's text: layouts, swizzles, composed layouts, tilers, IntTuples and `_`.
 
 thing  := simple ('o' (INT 'o')? thing)?
-simple := 'Sw' '<' INT ',' INT ',' INT '>' | tiler | tuple (':' tuple)? | '[' thing ']'
+simple := 'Sw' '<' INT ',' INT ',' INT '>' | step | tiler | tuple (':' tuple)? | '[' thing ']'
+step   := 'Dg' '<' INT ':' INT ( ('+' | '-' | '^') INT ':' INT | '=' tuple ) '>'
 tiler  := '<' (simple (',' simple)*)? '>'
 tuple  := INT | '_' | '(' (tuple (',' tuple)* ','?)? ')'
 INT may begin with '_', which marks compile-time constants in CuTe: _4, _-1.
@@ -18,15 +19,15 @@ from tilejit.cute.int_tuple import MAX_DEPTH, congruent
 from tilejit.cute.underscore import _, has_underscore
 from tilejit.support.tokens import Grammar, Reader, mistake, small_int
 
-_SIGNS = frozenset(" \t\n\r\f\v0123456789_()<>[],:-Swo∘")
-_PART = lazy_pattern(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
+_SIGNS = frozenset(" \t\n\r\f\v0123456789_()<>[],:-Swo∘Dg+^=")
+_PART = lazy_pattern(r"\s*(?:(?:Sw|Dg)\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
 _CUTE = Grammar.of(
     "a CuTe layout",
     f"write e.g. {_EXAMPLES}",
     int="_?-?[0-9]+",
-    name="Sw|S|o|∘|_",
-    sign=r"[()<>\[\],:]",
+    name="Sw|S|Dg|o|∘|_",
+    sign=r"[()<>\[\],:+^=-]",
 )
 
 
@@ -60,6 +61,7 @@ class Makers:
 
     layout: Callable[[Any, Any], Any]
     swizzle: Callable[[int, int, int], Any]
+    step: Callable[[int, int, str, int, int, tuple[int, ...]], Any]
     composed: Callable[[Any, int, Any], Any]
     tiler: Callable[[list[Any]], Any]
 
@@ -88,7 +90,7 @@ def read(text: str, makers: Makers) -> Thing:
 
 def read_layout(text: str, make: Callable[[Any, Any], Any]) -> Any:
     """Read a layout and nothing else; see `Layout.parse`."""
-    kind, layout = read(text, Makers(make, _unmade, _unmade, _unmade))
+    kind, layout = read(text, Makers(make, _unmade, _unmade, _unmade, _unmade))
     if kind == "Layout":
         return layout
     if kind == "tuple":
@@ -123,7 +125,7 @@ class _Reader(Reader):
             self.take()
         inner_at = self.now
         inner = self.thing(self.deeper(level))
-        if outer.kind not in ("Swizzle", "Layout", "ComposedLayout"):
+        if outer.kind not in ("Swizzle", "DigitStep", "Layout", "ComposedLayout"):
             self.fail("only a swizzle or a layout can precede 'o'", f"write e.g. {_EXAMPLES}", start)
         if inner.kind not in ("Layout", "ComposedLayout"):
             self.fail("only a layout can follow 'o'", f"write e.g. {_EXAMPLES}", inner_at)
@@ -132,6 +134,8 @@ class _Reader(Reader):
     def simple(self, level: int) -> Thing:
         if self.accept("Sw", "S"):
             return self.swizzle()
+        if self.accept("Dg"):
+            return self.step(level)
         if self.accept("<"):
             return self.tiler(self.deeper(level))
         if self.accept("["):
@@ -171,6 +175,33 @@ class _Reader(Reader):
             cause, _newline, fix = str(error).partition("\n")
             self.fail(cause, fix.strip(), start)
 
+    def step(self, level: int) -> Thing:
+        start = self.now
+        self.expect("<", "after Dg")
+        size, stride = self.digit()
+        operation, by, table = "", (1, 1), ()
+        if self.accept("="):
+            found = self.int_tuple(self.deeper(level))
+            table = found if isinstance(found, tuple) else (found,)
+        elif self.now.kind == "int" and self.now.text.startswith("-"):  # the sign of the operation
+            below, by_stride = self.digit()
+            operation, by = "-", (-below, by_stride)
+        elif self.now.text in ("+", "-", "^"):
+            operation, by = self.take().text, self.digit()
+        else:
+            self.fail(f"expected +, -, ^ or = after a digit: {self.found()}", "write e.g. Dg<8:1+4:8>")
+        self.expect(">", "after a digit's step")
+        try:
+            return Thing("DigitStep", self.makers.step(size, stride, operation, *by, table))
+        except (LayoutError, TypeError) as error:
+            cause, _newline, fix = str(error).partition("\n")
+            self.fail(cause, fix.strip() or "write one number for each position", start)
+
+    def digit(self) -> tuple[int, int]:
+        size = self.number()
+        self.expect(":", "between the size and the stride of a digit")
+        return size, self.number()
+
     def tiler(self, level: int) -> Thing:
         parts: list[Any] = []
         if self.accept(">"):
@@ -178,7 +209,7 @@ class _Reader(Reader):
         while True:
             at = self.now
             part = self.simple(level)
-            if part.kind in ("Swizzle", "ComposedLayout"):
+            if part.kind in ("Swizzle", "DigitStep", "ComposedLayout"):
                 self.fail("a tiler can contain only layouts, sizes, tilers and _", "write e.g. <2:3,3:2>", at)
             parts.append(part.value)
             if not self.accept(","):

@@ -64,15 +64,10 @@ def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
     """
     if 0 in shape.dimensions:
         return [slot * 0 for _ in shape.dimensions], slot < 0
-    found = shape.function.swizzles
     digits = digits_of(shape.function.modes, shape.dimensions)
-    if found is None or not is_nested(digits):
+    if shape.function.permutations is None or not is_nested(digits):
         return _by_table(shape, slot)
-    offset, swizzles = found
-    rest = slot
-    for swizzle in reversed(swizzles):  # every swizzle is its own inverse
-        rest = swizzle(rest)
-    rest = rest - offset
+    rest = shape.function.before_steps(slot)
     low = sum((size - 1) * stride for size, stride, _, _ in digits if stride < 0)
     rest = rest - low
     index: list[Any] = [rest * 0 for _ in shape.dimensions]
@@ -117,7 +112,7 @@ def _overlap_of(
     if prod(dims) <= 1:
         return None
     digits = sorted(digits_of(function.modes, dims), key=lambda digit: abs(digit.stride))
-    if function.swizzles is not None:
+    if function.permutations is not None:
         if is_nested(digits):
             return None
         pair = _same_stride(digits, len(dims))

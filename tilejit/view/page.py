@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from codegen import cached
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.layout import Layout
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.parsing import parse
@@ -213,6 +214,11 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
             step["swizzle"] = (apply.bits, apply.base, apply.shift)
             swizzled = True
             reach = max(reach, apply.block)
+        elif isinstance(apply, DigitStep):
+            fields = apply.size, apply.stride, apply.operation, apply.by_size, apply.by_stride
+            step["digit"] = (*fields, list(apply.table))
+            swizzled = True
+            reach = max(reach, apply.block, apply.by_size * apply.by_stride)
         else:
             step["layout"] = flat_modes(apply)
             reach = max(reach, *(n * max(1, abs(s)) for n, s in step["layout"])) * len(step["layout"])

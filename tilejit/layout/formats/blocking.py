@@ -21,15 +21,24 @@ class DigitName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A digit that memory does not count up: it counts down, or is XORed with another digit.
+    """A digit that memory does not count up.
 
     Attributes:
         digit: the digit.
-        by: the digit whose value is XORed into it; None reverses it.
+        by: the digit that moves it.
+        operation: how: "+" and "-" modulo the size of `digit`, or "^". Empty without `by`.
+        table: the position of each value; without one and without `by`, the digit counts down.
     """
 
     digit: DigitName
     by: DigitName | None = None
+    operation: str = ""
+    table: tuple[int, ...] = ()
+
+    @property
+    def reverses(self) -> bool:
+        """Whether the digit counts down."""
+        return self.by is None and not self.table
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +133,12 @@ class Blocking:
         out, axis = Recipe(self.dimensions, fill), self.places.index
         out.pad(self.padded)
         out.reshape(tuple(size for sizes in self.digits for size in sizes))
-        out.flip(tuple(axis(turn.digit) for turn in self.turns if turn.by is None))
+        out.flip(tuple(axis(turn.digit) for turn in self.turns if turn.reverses))
         for turn in self.turns:
             if turn.by is not None:
-                out.xor(axis(turn.digit), axis(turn.by))
+                out.move(axis(turn.digit), turn.operation, axis(turn.by))
+            elif turn.table:
+                out.place(axis(turn.digit), turn.table)
         out.transpose(tuple(axis(digit) for digit in self.order))
         out.flatten(prod(self.padded))
         if shape is not None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from codegen import LayoutError, dataclass, shown
+from tilejit.cute.digit_step import check_permutation
 from tilejit.cute.int_tuple import as_integer
+from tilejit.layout.checks import int_tuple
 from tilejit.layout.formats.blocking import Blocking, DigitName, Turn
 from tilejit.layout.formats.format import nearest_keyword
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import MAX_INT64, Token, mistake
 
+Size = int | tuple[int, ...]
 Sizes = Mapping[str, object]
 Places = dict[str, list[DigitName]]
 """The digits of each axis."""
@@ -29,14 +34,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class TurnedAxis:
-    """An axis that memory does not count up: -p, or j^i, whose position is j XOR i.
+    """An axis that memory does not count up: -p, or j+i, j-i or j^i, whose position depends on two indices.
 
     Attributes:
         axis: the axis.
-        by: the axis whose index is XORed into it; None reverses the axis.
+        operation: its sign.
+        by: the axis whose index moves it; None reverses the axis.
     """
 
     axis: Token
+    operation: str
     by: Token | None = None
 
 
@@ -48,14 +55,14 @@ class Pattern:
         text: its text.
         groups: the groups of the left side.
         order: the names in memory order.
-        sizes: the sizes in the text.
+        sizes: the sizes in the text; a table of positions for an axis that has one.
         turned: the axes that memory does not count up, each before those that it reads.
     """
 
     text: str
     groups: tuple[Group, ...]
     order: tuple[str, ...]
-    sizes: tuple[tuple[str, int], ...]
+    sizes: tuple[tuple[str, Size], ...]
     turned: tuple[TurnedAxis, ...] = ()
 
     @property
@@ -76,7 +83,7 @@ class Pattern:
                 small.
             TypeError: a size is not an integer, or belongs to an unknown axis.
         """
-        known = self._known(sizes)
+        known, tables = self._known(sizes)
         groups = self._spread(dims)
         digits: list[tuple[int, ...]] = []
         places: Places = {"...": []}
@@ -92,16 +99,34 @@ class Pattern:
                 units.append(dim)
         order = [digit for name in self.order for digit in places[name]]
         plain = Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
-        turns = (self._turn(turned, plain, places) for turned in self.turned)
+        turns = [self._turn(turned, plain, places, tables) for turned in self.turned]
+        # An axis with a table comes last, so that others read its index as it is.
+        turns += [
+            Turn(digit, table=table)
+            for name, table in tables.items()
+            for digit in places[name]
+            if len(table) > 1
+        ]
         return replace(plain, turns=tuple(turn for turn in turns if turn))
 
-    def _turn(self, turned: TurnedAxis, plain: Blocking, places: Places) -> Turn | None:
+    def _turn(
+        self, turned: TurnedAxis, plain: Blocking, places: Places, tables: Mapping[str, object]
+    ) -> Turn | None:
         """The turn of a digit; None if it has no effect."""
         (digit,) = places[turned.axis.text]
+        if turned.axis.text in tables:
+            raise mistake(
+                self.text,
+                turned.axis.at,
+                f"{turned.axis.text} has a table of positions, which already says where each index lies",
+                f"pass a number as {turned.axis.text}=, or remove the sign",
+            )
         if turned.by is None:
             return Turn(digit) if plain.size(digit) > 1 else None
         (by,) = places[turned.by.text]
         sizes = plain.size(digit), plain.size(by)
+        if turned.operation != "^":
+            return Turn(digit, by, turned.operation) if min(sizes) > 1 else None
         for axis, size in zip((turned.axis, turned.by), sizes, strict=True):
             if size & (size - 1):
                 raise mistake(
@@ -118,10 +143,10 @@ class Pattern:
                 f"{turned.axis.text}",
                 f"split it on the left, and XOR with a part of {shown(sizes[0])} values",
             )
-        return Turn(digit, by) if sizes[1] > 1 else None
+        return Turn(digit, by, "^") if sizes[1] > 1 else None
 
-    def _known(self, sizes: Sizes) -> dict[str, int]:
-        """The sizes from both the text and keywords."""
+    def _known(self, sizes: Sizes) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
+        """The sizes from both the text and keywords, and the tables among them."""
         known = dict(self.sizes)
         for name, size in sizes.items():
             if name not in self.names:
@@ -133,8 +158,9 @@ class Pattern:
                 raise LayoutError(
                     f"the size of {name} is given both in the pattern and as a keyword\n  pass it once"
                 )
-            known[name] = checked_size(name, size)
-        return known
+            known[name] = checked_table(name, size) if is_table(size) else checked_size(name, size)
+        tables = {name: size for name, size in known.items() if isinstance(size, tuple)}
+        return {name: len(tables[name]) if name in tables else size for name, size in known.items()}, tables
 
     def _spread(self, dims: tuple[int, ...]) -> list[Group]:
         """A group for each dimension."""
@@ -190,6 +216,28 @@ def checked_size(name: str, size: object) -> int:
     if not 1 <= value <= MAX_INT64:
         raise LayoutError(f"{name} is {shown(value)}\n  pass a number from 1 to 2^63-1")
     return value
+
+
+def is_table(size: object) -> bool:
+    """Whether a size is a table of positions: a sequence of integers, or an array of them."""
+    return isinstance(size, Sequence) or (isinstance(size, np.ndarray) and size.ndim == 1)
+
+
+def checked_table(name: str, table: object) -> tuple[int, ...]:
+    """Return a table of positions, which must name each once.
+
+    Raises:
+        LayoutError: a position is missing.
+        TypeError: it contains anything other than integers.
+    """
+    positions = int_tuple(table, name)  # type: ignore[arg-type]
+    if not positions:
+        raise LayoutError(f"the table of {name} is empty\n  pass a position for each index")
+    try:
+        check_permutation(positions, len(positions))
+    except LayoutError as error:
+        raise LayoutError(f"{name}: {error}") from None
+    return positions
 
 
 def _with_units(order: list[DigitName], units: list[int]) -> list[DigitName]:

@@ -1,14 +1,14 @@
-"""Turned digits of blockings in CuTe layouts: negative strides if reversed, a swizzle for each XOR."""
+"""Turned digits of blockings in CuTe layouts: negative strides if reversed, otherwise a step for each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen import LayoutError
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PrimitiveType
-from tilejit.layout.formats.blocking import Blocking, DigitName
+from tilejit.layout.formats.blocking import Blocking, DigitName, Turn
 from tilejit.layout.formats.strided import strided_shape
 
 
@@ -19,31 +19,33 @@ def turned_shape(blocking: Blocking, element: PrimitiveType, bits: int) -> CuteS
         -> u8[64,8] Sw<3,0,3> o 0 o (64,8):(8,1)
 
     Raises:
-        LayoutError: `bits` does not fit the element, the digits of an XOR are not bits of the offset, or the
-            buffer exceeds 2^63 bits.
+        LayoutError: `bits` does not fit the element, or the buffer exceeds 2^63 bits.
     """
-    backward = frozenset(turn.digit for turn in blocking.turns if turn.by is None)
+    backward = frozenset(turn.digit for turn in blocking.turns if turn.reverses)
     shape = strided_shape(blocking, element, bits, reversed_digits=backward)
     layout = shape.layout
     for turn in blocking.turns:
-        if turn.by is not None:
-            layout = ComposedLayout(_swizzle(blocking, turn.digit, turn.by), 0, layout)
+        if not turn.reverses:
+            layout = ComposedLayout(_step(blocking, turn), 0, layout)
     return replace(shape, layout=layout)
 
 
-def _swizzle(blocking: Blocking, digit: DigitName, by: DigitName) -> Swizzle:
-    """The swizzle that XORs one digit into another."""
-    target, source = (_first_bit(blocking, one) for one in (digit, by))
-    return Swizzle(blocking.size(by).bit_length() - 1, min(target, source), source - target)
+def _step(blocking: Blocking, turn: Turn) -> Swizzle | DigitStep:
+    """The step that moves a digit: a swizzle for an XOR of bits of the offset."""
+    size, stride = blocking.size(turn.digit), _stride(blocking, turn.digit)
+    if turn.by is None:
+        return DigitStep(size, stride, table=turn.table)
+    by_size, by_stride = blocking.size(turn.by), _stride(blocking, turn.by)
+    if turn.operation == "^" and _is_bit(stride) and _is_bit(by_stride):
+        target, source = stride.bit_length() - 1, by_stride.bit_length() - 1
+        return Swizzle(by_size.bit_length() - 1, min(target, source), source - target)
+    return DigitStep(size, stride, turn.operation, by_size, by_stride)
 
 
-def _first_bit(blocking: Blocking, digit: DigitName) -> int:
-    """The bit of the offset at which a digit starts."""
-    below = blocking.order[blocking.order.index(digit) + 1 :]
-    stride = blocking.extent(below)
-    if stride & (stride - 1):
-        raise LayoutError(
-            f"digits of {stride} elements lie below a digit that is XORed or read by an XOR\n"
-            "  XOR needs a power of two there: choose other sizes, or another order"
-        )
-    return stride.bit_length() - 1
+def _stride(blocking: Blocking, digit: DigitName) -> int:
+    """The elements below a digit in memory."""
+    return blocking.extent(blocking.order[blocking.order.index(digit) + 1 :])
+
+
+def _is_bit(number: int) -> bool:
+    return number & (number - 1) == 0

@@ -4,8 +4,10 @@ pattern := item* "->" target* size*
 item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one for each dimension of the array
 NAME    := letters, digits and _, not starting with a digit; not a keyword of the calls (`format.py`)
 target  := place | "1" | "..." | "(" target* ")"             the memory order, the most major first
-place   := NAME | "-" NAME | NAME "^" NAME                   as it is; reversed; its index XOR another one
-size    := "," NAME "=" INT
+place   := NAME | "-" NAME | NAME ("+" | "-" | "^") NAME     reversed; moved by the index of another axis
+size    := "," NAME "=" (INT | "(" INT ("," INT)* ")")       a number, or the position of each index
+
+An infix sign stands between names without a blank: a-b, while "a -b" are two axes.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from codegen import cached, lazy_pattern
+from codegen import LayoutError, cached, lazy_pattern
 from tilejit.layout.formats.format import reserved_mistake
-from tilejit.layout.formats.pattern import Group, Pattern, TurnedAxis, cut
+from tilejit.layout.formats.pattern import Group, Pattern, Size, TurnedAxis, checked_table, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
 _PATTERN = Grammar.of(
@@ -23,11 +25,13 @@ _PATTERN = Grammar.of(
     'write e.g. "(m mi) n -> m n mi, mi=8"',
     name="[A-Za-z_][A-Za-z0-9_]*",
     int="[0-9]+",
-    sign=r"->|\.\.\.|[(),=^-]",
+    sign=r"->|\.\.\.|[(),=^+-]",
 )
 # An unclosed comment extends to the end. Searching for its end from each /* would take quadratic time.
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
+OPERATIONS = ("+", "-", "^")
+"""The signs between an axis and the one whose index moves it."""
 ROW_MAJOR = ("C", "c")
 """NumPy's name of the row-major order, which commands and rules accept as a layout."""
 
@@ -91,7 +95,7 @@ class _Reader(Reader):
         seen: set[str] = set()
         while not self.accept("->"):
             start = self.now
-            if start.text in ("-", "^"):
+            if start.text in OPERATIONS:
                 self.fail(f"{start.text} is left of ->", "write it right of ->, in the memory order")
             if len(groups) == MAX_AXES:
                 self.fail(f"the pattern has more than {MAX_AXES} dimensions", "use fewer")
@@ -156,7 +160,7 @@ class _Reader(Reader):
                 if found.axis.text in order:
                     self.fail(f"{cut(found.axis.text)} occurs twice right of ->", "keep one", found.axis)
                 order[found.axis.text] = None
-                if found.by or token.text == "-":
+                if found.operation:
                     turned[found.axis.text] = found
             else:
                 self.fail(f"{cut(token.text)!r} is not allowed here", "write the axes in memory order")
@@ -165,25 +169,37 @@ class _Reader(Reader):
         return list(order), turned
 
     def turned(self, known: set[str]) -> TurnedAxis:
-        """Read an axis right of the arrow, reversed or with the axis that is XORed into it."""
+        """Read an axis right of the arrow, reversed or with the axis that moves it."""
         if self.now.text == "-":
             sign = self.take()
-            axis = self.known_axis(known, "- is not before an axis", "write -p to reverse the axis p")
-            if self.now.text == "^":
-                self.fail("a reversed axis is XORed", f"write {cut(axis.text)} without -, or without ^", sign)
-            return TurnedAxis(axis)
+            fix = "write -p to reverse the axis p, and a-b to subtract b from a"
+            axis = self.known_axis(known, "- is not before an axis", fix)
+            if axis.at > sign.at + 1:
+                self.fail("- stands alone", fix, sign)
+            if self.operation(axis):
+                self.fail(f"{cut(axis.text)} is reversed and moved", "keep one of the two signs", sign)
+            return TurnedAxis(axis, "-")
         axis = self.known_axis(known, "", "") if self.now.kind == "name" else self.take()
         if axis.text not in known:
             self.fail(f"{axis.text} does not occur left of ->", "name it there, or remove it", axis)
-        if self.now.text != "^":
-            return TurnedAxis(axis)
-        sign = self.take()
+        sign = self.operation(axis)
+        if not sign:
+            return TurnedAxis(axis, "")
+        self.take()
         if axis.text == "...":
-            self.fail("... cannot be XORed: it stands for several axes", "name the axis", sign)
-        by = self.known_axis(known, "^ is not before an axis", f"write e.g. {cut(axis.text)}^i")
+            self.fail("... cannot be moved: it stands for several axes", "name the axis", sign)
+        by = self.known_axis(
+            known, f"{sign.text} is not before an axis", f"write e.g. {cut(axis.text)}{sign.text}i"
+        )
         if by.text == axis.text:
-            self.fail(f"{cut(by.text)} is XORed with itself", "name another axis after ^", by)
-        return TurnedAxis(axis, by)
+            self.fail(f"{cut(by.text)} moves itself", f"name another axis after {sign.text}", by)
+        return TurnedAxis(axis, sign.text, by)
+
+    def operation(self, axis: Token) -> Token | None:
+        """The sign that directly follows an axis, if one does."""
+        sign = self.now
+        joins = sign.text in OPERATIONS and sign.at == axis.at + len(axis.text)
+        return sign if joins else None
 
     def known_axis(self, known: set[str], cause: str, fix: str) -> Token:
         """Take the name of an axis of the left side."""
@@ -199,8 +215,8 @@ class _Reader(Reader):
         for axis in turned.values():
             if axis.by and (read := turned.get(axis.by.text)) and read.by is None:
                 self.fail(
-                    f"{cut(axis.by.text)} is reversed, and {cut(axis.axis.text)} is XORed with it",
-                    "reverse neither, or leave out the XOR",
+                    f"{cut(axis.by.text)} is reversed, and moves {cut(axis.axis.text)}",
+                    "reverse neither, or keep only one of the signs",
                     axis.by,
                 )
         while left:
@@ -210,15 +226,15 @@ class _Reader(Reader):
                 name, axis = next(iter(left.items()))
                 assert axis.by
                 self.fail(
-                    f"{cut(name)} is XORed with {cut(axis.by.text)}, whose position depends on {cut(name)}",
-                    "remove one ^",
+                    f"{cut(name)} is moved by {cut(axis.by.text)}, whose position depends on {cut(name)}",
+                    f"remove one {axis.operation}",
                     axis.by,
                 )
             out.append(left.pop(free))
         return tuple(out)
 
-    def sizes(self, axes: Mapping[str, Token]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
+    def sizes(self, axes: Mapping[str, Token]) -> dict[str, Size]:
+        sizes: dict[str, Size] = {}
         while self.accept(","):
             token = self.now
             if token.kind != "name" or token.text not in axes:
@@ -228,6 +244,9 @@ class _Reader(Reader):
             self.take()
             if not self.accept("="):
                 self.fail(f"'=' is missing after {cut(token.text)}: {self.found()}", "write e.g. mi=8")
+            if self.now.text == "(":
+                sizes[token.text] = self.table(token.text)
+                continue
             value = small_int(self.now.text) if self.now.kind == "int" else None
             if not value:
                 self.fail(f"a size is missing: {self.found()}", "write a number from 1 to 2^63-1")
@@ -238,3 +257,22 @@ class _Reader(Reader):
                 f"the text continues after a size: {self.found()}", "put a comma here, or remove the rest"
             )
         return sizes
+
+    def table(self, name: str) -> tuple[int, ...]:
+        start = self.take()
+        positions: list[int] = []
+        while not self.accept(")"):
+            value = small_int(self.now.text) if self.now.kind == "int" else None
+            if value is None:
+                self.fail(
+                    f"a position is missing: {self.found()}", "write numbers from 0 on, as in (0,2,1,3)"
+                )
+            positions.append(value)
+            self.take()
+            if not self.accept(",") and self.now.text != ")":
+                self.fail(f"')' is missing: {self.found()}", "put ')' here, or a comma between positions")
+        try:
+            return checked_table(name, positions)
+        except LayoutError as error:
+            cause, _newline, fix = str(error).partition("\n")
+            self.fail(cause, fix.strip(), start)

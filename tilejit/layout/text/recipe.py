@@ -56,10 +56,17 @@ class Recipe:
         if axes:
             self.lines.append(f"x = np.flip(x, {axes})")
 
-    def xor(self, axis: int, by: int) -> None:
-        """Move index j of a dimension to j XOR i, where i is the index of another dimension."""
-        index = " ^ ".join(self._arange(one) for one in (axis, by))
+    def move(self, axis: int, operation: str, by: int) -> None:
+        """Move index j of a dimension to j + i, j - i or j ^ i, where i is the index of another dimension."""
+        back = {"+": "-", "-": "+"}.get(operation, operation)
+        index = f" {back} ".join(self._arange(one) for one in (axis, by))
+        if back != "^":
+            index = f"({index}) % {self.dims[axis]}"
         self.lines.append(f"x = np.take_along_axis(x, {index}, {axis})")
+
+    def place(self, axis: int, table: tuple[int, ...]) -> None:
+        """Move index k of a dimension to table[k]."""
+        self.lines.append(f"x = np.take(x, np.argsort({list(table)}), {axis})")
 
     def _arange(self, axis: int) -> str:
         """The index along a dimension, as an array that broadcasts."""

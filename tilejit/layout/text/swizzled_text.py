@@ -49,7 +49,7 @@ def split_swizzled(text: str) -> SwizzledText | None:
     inner, width = text[head.end() :].rstrip(), 0
     if head["dtype"] and (end := _WIDTH().search(inner)):
         inner, width = inner[: end.start()].rstrip(), int(end[1])
-    if is_only_cute(inner):
+    if is_only_cute(inner) and "->" not in inner:
         return None
     if not head["o"]:
         raise mistake(text, head.end(), "'o' is missing after a swizzle", "write e.g. Sw<3,4,3> o 0 o tpu")

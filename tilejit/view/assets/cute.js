@@ -9,6 +9,7 @@ class CuteMap extends LayoutMap {
       ...s,
       offset: this.N(s.offset),
       layout: s.layout && s.layout.map(([n, d]) => [this.N(n), this.N(d)]),
+      digit: s.digit && s.digit.map((x) => (Array.isArray(x) ? x.map((n) => this.N(n)) : typeof x === "string" ? x : this.N(x))),
     }));
     this.depths = Math.max(1, ...this.modes.map((m) => m.length)) - 1;
     this.separable = true;
@@ -21,7 +22,8 @@ class CuteMap extends LayoutMap {
         return digit;
       }).filter((digit) => digit.size > this.one);
     });
-    this.invertible = this.steps.every((s) => s.swizzle) && this.steps.length < 2 && this.nested();
+    const permutes = (s, k) => (s.swizzle || s.digit) && (k === 0 || s.offset === this.zero);
+    this.invertible = this.steps.every(permutes) && this.nested();
   }
 
   absolute(n) {
@@ -54,6 +56,7 @@ class CuteMap extends LayoutMap {
   applied(step, value) {
     const at = value + step.offset;
     if (step.swizzle) return this.swizzled(step.swizzle, at);
+    if (step.digit) return this.moved(step.digit, at);
     let rest = at, out = this.zero;
     step.layout.forEach(([size, stride], k) => {
       out += (k < step.layout.length - 1 ? rest % size : rest) * stride;
@@ -65,6 +68,21 @@ class CuteMap extends LayoutMap {
   swizzled([bits, base, shift], value) {
     const moved = this.math.and(value, this.math.mask(bits, base + Math.max(0, shift)));
     return this.math.xor(value, this.math.shift(moved, shift));
+  }
+
+  /* One digit, moved by a table or by another digit. */
+  moved([size, stride, operation, bySize, byStride, table], value) {
+    const digit = this.math.div(value, stride) % size, by = this.math.div(value, byStride) % bySize;
+    let to = table.length ? table[Number(digit)] : this.math.xor(digit, by);
+    if (operation === "+") to = (digit + by) % size;
+    if (operation === "-") to = (digit + size - (by % size)) % size;
+    return value + (to - digit) * stride;
+  }
+
+  movedBack([size, stride, operation, bySize, byStride, table], value) {
+    const back = table.map((_, k) => this.N(table.indexOf(this.N(k))));
+    const opposite = { "+": "-", "-": "+" }[operation] || operation;
+    return this.moved([size, stride, opposite, bySize, byStride, back], value);
   }
 
   finish(value) {
@@ -96,7 +114,10 @@ class CuteMap extends LayoutMap {
   byDigits(slot) {
     const { zero, one, math } = this;
     let rest = slot;
-    for (const step of this.steps) rest = this.swizzled(step.swizzle, rest) - step.offset;
+    for (const step of [...this.steps].reverse()) {
+      rest = step.swizzle ? this.swizzled(step.swizzle, rest) : this.movedBack(step.digit, rest);
+      rest -= step.offset;
+    }
     for (const { size, stride } of this.used) if (stride < zero) rest -= (size - one) * stride;
     const index = this.dims.map(() => zero);
     let valid = rest >= zero;
@@ -199,7 +220,7 @@ class CuteMap extends LayoutMap {
   stepLine(step, value) {
     const at = value + step.offset, result = this.applied(step, value);
     const plus = step.offset === this.zero ? `${value}` : `${value} + ${step.offset} = ${at}`;
-    if (!step.swizzle) return { title: `layout ${step.text}`, digits: [], text: `${plus} \u2192 ${result}`, depth: this.depths };
+    if (!step.swizzle) return { title: `${step.digit ? "digit" : "layout"} ${step.text}`, digits: [], text: `${plus} \u2192 ${result}`, depth: this.depths };
     return { title: `swizzle ${step.text}`, digits: [], text: this.swizzleText(step, plus, at, result), depth: this.depths };
   }
 
