@@ -66,6 +66,10 @@ def as_layout(
     f32[3,5] (4,8):(8,1)
     >>> print(tilejit.as_layout("(m mi) (n ni) -> m n mi ni", dtype="f32", dims=(5, 7), mi=8, ni=128))
     f32[5,7]{1,0:T(8,128)}
+    >>> print(tilejit.as_layout("r (c p) -> r c -p", dtype="uint4", dims=(2, 8), p=2, element_size_in_bits=4))
+    u4[2,8] Sw<0,0,0> o 1 o (2,(2,4)):(8,(-1,2)) E(4)
+    >>> print(tilejit.as_layout("f32[64,64] Sw<3,2,3> o 0 o tenstorrent"))
+    f32[64,64] Sw<3,2,3> o 0 o ((16,2,2),(16,2,2)):((16,512,2048),(1,256,1024))
 
     A CuTe layout, or its text, becomes a CuteShape with one mode for each dimension. Within a mode, the first
     sub-mode varies fastest. Slots that no element maps to are padding. The layout may be swizzled.
@@ -76,6 +80,12 @@ def as_layout(
     any number of further dimensions; 1 and () stand for dimensions of size 1. Text may also contain sizes and
     format parameters: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". Axes cannot be named like a keyword of the
     calls, such as threads or out.
+
+    On the right side, -p reverses an axis, and j^i, j+i or j-i moves index j of an axis to j XOR i, or to the
+    sum or difference modulo its size. A size may be a table: index k of the axis lies at position table[k].
+
+    A swizzle may precede any layout, "Sw<2,3,3> o 0 o {1,0:T(8,128)}", and a dtype and dimensions may precede
+    the swizzle. The result is a CuteShape.
 
     Args:
         layout: the layout. The text of a shape without a layout is row-major, and its dtype overrides
@@ -90,7 +100,7 @@ def as_layout(
             parameters.
 
     Returns:
-        A Shape, or a CuteShape for a CuTe layout.
+        A Shape, or a CuteShape for a CuTe layout, a swizzle, or a pattern that moves indices.
 
     Raises:
         LayoutError: the text has a mistake, the dimensions differ, dtype or dims are missing, or the text is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilejit.cute.layout import Layout
 
 
-def has_gaps(array: object) -> bool:
+def has_gaps(array: object) -> TypeGuard[Array]:
     """Whether it is an array whose elements do not follow each other in C order."""
     return isinstance(array, np.ndarray) and not array.flags.c_contiguous
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from codegen import LayoutError
+from tilejit.cute.digit_step import DigitStep
 from tilejit.cute.digits import Chain, Mode, joined
 from tilejit.cute.layout import Layout, cosize
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
@@ -15,7 +16,7 @@ from tilejit.layout.strides import GAP, buffer_digits
 from tilejit.layout.tiling import tile_steps
 
 
-def swizzled_shape(swizzle: Swizzle, offset: int, shape: Spec) -> CuteShape:
+def swizzled_shape(swizzle: Swizzle | DigitStep, offset: int, shape: Spec) -> CuteShape:
     """Return the shape whose slots are those of another one, moved by an offset and a swizzle.
 
     Sw<1,0,2>, 0, f32[4,4]{1,0:T(2,2)} -> f32[4,4] Sw<1,0,2> o 0 o ((2,2),(2,2)):((2,8),(1,4))

@@ -160,7 +160,8 @@ class Pattern:
                 )
             known[name] = checked_table(name, size) if is_table(size) else checked_size(name, size)
         tables = {name: size for name, size in known.items() if isinstance(size, tuple)}
-        return {name: len(tables[name]) if name in tables else size for name, size in known.items()}, tables
+        numbers = {name: len(size) if isinstance(size, tuple) else size for name, size in known.items()}
+        return numbers, tables
 
     def _spread(self, dims: tuple[int, ...]) -> list[Group]:
         """A group for each dimension."""

@@ -171,19 +171,12 @@ class _Reader(Reader):
     def turned(self, known: set[str]) -> TurnedAxis:
         """Read an axis right of the arrow, reversed or with the axis that moves it."""
         if self.now.text == "-":
-            sign = self.take()
-            fix = "write -p to reverse the axis p, and a-b to subtract b from a"
-            axis = self.known_axis(known, "- is not before an axis", fix)
-            if axis.at > sign.at + 1:
-                self.fail("- stands alone", fix, sign)
-            if self.operation(axis):
-                self.fail(f"{cut(axis.text)} is reversed and moved", "keep one of the two signs", sign)
-            return TurnedAxis(axis, "-")
+            return self.reversed(known)
         axis = self.known_axis(known, "", "") if self.now.kind == "name" else self.take()
         if axis.text not in known:
             self.fail(f"{axis.text} does not occur left of ->", "name it there, or remove it", axis)
         sign = self.operation(axis)
-        if not sign:
+        if sign is None:
             return TurnedAxis(axis, "")
         self.take()
         if axis.text == "...":
@@ -194,6 +187,16 @@ class _Reader(Reader):
         if by.text == axis.text:
             self.fail(f"{cut(by.text)} moves itself", f"name another axis after {sign.text}", by)
         return TurnedAxis(axis, sign.text, by)
+
+    def reversed(self, known: set[str]) -> TurnedAxis:
+        """Read -p."""
+        sign, fix = self.take(), "write -p to reverse the axis p, and a-b to subtract b from a"
+        axis = self.known_axis(known, "- is not before an axis", fix)
+        if axis.at > sign.at + 1:
+            self.fail("- stands alone", fix, sign)
+        if self.operation(axis):
+            self.fail(f"{cut(axis.text)} is reversed and moved", "keep one of the two signs", sign)
+        return TurnedAxis(axis, "-")
 
     def operation(self, axis: Token) -> Token | None:
         """The sign that directly follows an axis, if one does."""

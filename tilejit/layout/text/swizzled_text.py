@@ -1,6 +1,6 @@
 """The text of a swizzle over a layout that is not CuTe's: "Sw<2,3,3> o 0 o {1,0:T(8,128)}".
 
-swizzled := (SHAPE blank)? SWIZZLE "o" (INT "o")? LAYOUT (blank "E(" INT ")")?
+swizzled := (SHAPE blank)? (SWIZZLE | STEP) "o" (INT "o")? LAYOUT (blank "E(" INT ")")?
 LAYOUT is any text that `as_layout` reads. SHAPE is a dtype and dimensions, f32[256,256], to which E belongs.
 """
 
@@ -14,7 +14,7 @@ from tilejit.support.tokens import mistake
 
 _HEAD = lazy_pattern(
     r"\s*(?:(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s+)?"
-    r"(?P<swizzle>Sw?\s*<[^<>]*>)\s*(?P<o>[o∘]\s*(?:_?(?P<offset>-?[0-9]{1,20})\s*[o∘]\s*)?)?",
+    r"(?P<swizzle>(?:Sw?|Dg)\s*<[^<>]*>)\s*(?P<o>[o∘]\s*(?:_?(?P<offset>-?[0-9]{1,20})\s*[o∘]\s*)?)?",
     re.ASCII,
 )
 _WIDTH = lazy_pattern(r"\sE\(([0-9]{1,3})\)\Z", re.ASCII)
