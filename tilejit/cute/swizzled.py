@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import field
 from math import prod
 
-from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, dataclass, mode_tree
+from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, compiler_lock, dataclass, mode_tree
 from tilejit.cute.digits import Chain
 from tilejit.cute.function import Function
-from tilejit.cute.stepped import stepped_roots
 from tilejit.cute.swizzle import Swizzle
 
 MAX_CHOICES = 5
@@ -59,6 +58,8 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
     offset, steps = found
     swizzles = tuple(step for step in steps if isinstance(step, Swizzle))
     if len(swizzles) < len(steps):
+        with compiler_lock:  # few layouts have steps
+            from tilejit.cute.stepped import stepped_roots
         return stepped_roots(function.modes, dims, offset, steps)
     if not swizzles:
         return offset, tuple(

@@ -7,14 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import Cache, LayoutError, shown
+from codegen import Cache, LayoutError, compiler_lock, shown
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.cute.text import is_cute, is_cute_part
 from tilejit.cute.underscore import has_underscore
-from tilejit.layout.bridge.swizzled_shape import swizzled_shape
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
@@ -184,6 +183,8 @@ def _swizzled(
     parts: SwizzledText, dtype: ElementLike | None, sizes: tuple[int, ...] | None, parameters: dict[str, Any]
 ) -> Spec:
     """The shape of a text in which a swizzle precedes any other layout."""
+    with compiler_lock:  # few layouts are swizzled
+        from tilejit.layout.bridge.swizzled_shape import swizzled_shape
     if parts.dtype is not None:
         whole = parse_shape(f"{parts.dtype}[{parts.dims}]")
         assert isinstance(whole, Shape)

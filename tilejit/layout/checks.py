@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from codegen import LayoutError, shown
 from tilejit.cute.int_tuple import as_integer
-from tilejit.layout.dtypes import lookup
+from tilejit.layout.dtypes import PrimitiveType, lookup
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.tiling import MERGE
 from tilejit.support.tokens import MAX_INT64
@@ -188,6 +188,23 @@ def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...
                 "  pass a size of at least the dimension, and not '?'"
             )
     return sizes
+
+
+def width_of(element: PrimitiveType, bits: int) -> int:
+    """The `element_size_in_bits` of a shape whose elements have that width in the buffer.
+
+    (s4, 4) -> 4    (s4, 8), (s4, 0), (f32, 32) -> 0
+
+    Raises:
+        LayoutError: it is neither 0, the element's width nor its storage width.
+    """
+    if bits not in (0, element.bits, element.storage_bits):
+        codes = "4, 2 or 1 for codes, " if element.name in ("u8", "s8") else ""
+        raise LayoutError(
+            f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
+            f"  pass {codes}{element.bits}, or omit it"
+        )
+    return bits % 8
 
 
 def set_fields(value: object, **fields: object) -> None:

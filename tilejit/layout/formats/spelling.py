@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from codegen import LayoutError, cached
+from codegen import LayoutError, cached, compiler_lock
+from tilejit.layout.checks import width_of
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, DigitName
-from tilejit.layout.formats.strided import width_of
-from tilejit.layout.formats.turned import turned_shape
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.tiling import MAX_TILED_AXES
 
@@ -49,6 +48,8 @@ def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> 
             neither the element's width nor its storage width.
     """
     if blocking.turns:
+        with compiler_lock:  # few patterns turn digits
+            from tilejit.layout.formats.turned import turned_shape
         return turned_shape(blocking, element, bits)
     width = width_of(element, bits)
     minor_to_major, tiles = spell(blocking)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from codegen import LayoutError, shown
+from codegen import LayoutError
 from tilejit.cute.digits import Mode, joined
 from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.cute.tables import layout_of
+from tilejit.layout.checks import width_of
 from tilejit.layout.cute_shape import CuteLayout, CuteShape
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, DigitName
@@ -64,23 +65,6 @@ def strided_shape(
     if start:
         layout = ComposedLayout(IDENTITY, start, layout)
     return CuteShape(element.name, blocking.dimensions, layout, width_of(element, bits))
-
-
-def width_of(element: PrimitiveType, bits: int) -> int:
-    """The `element_size_in_bits` of a shape whose elements have that width in the buffer.
-
-    (s4, 4) -> 4    (s4, 8), (s4, 0), (f32, 32) -> 0
-
-    Raises:
-        LayoutError: it is neither 0, the element's width nor its storage width.
-    """
-    if bits not in (0, element.bits, element.storage_bits):
-        codes = "4, 2 or 1 for codes, " if element.name in ("u8", "s8") else ""
-        raise LayoutError(
-            f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
-            f"  pass {codes}{element.bits}, or omit it"
-        )
-    return bits % 8
 
 
 def _layout(blocking: Blocking, strides: Mapping[DigitName, int]) -> Layout:
