@@ -91,6 +91,8 @@ if _TYPE_CHECKING:
         swapaxes,
         transpose,
     )
+    from tilejit.recognize.infer import infer
+    from tilejit.recognize.inferred import InferredLayout
     from tilejit.support.caches import clear_caches
     from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan
     from tilejit.tiled.tiled_array import TiledArray
@@ -106,6 +108,7 @@ __all__ = [
     "Explanation",
     "FallbackWarning",
     "FormatDescription",
+    "InferredLayout",
     "IntegerError",
     "Kernel",
     "KernelError",
@@ -153,6 +156,7 @@ __all__ = [
     "formats",
     "gather_tiles",
     "in_bounds",
+    "infer",
     "is_dim_major",
     "is_dim_minor",
     "is_monotonic_with_dim0_major",
@@ -227,6 +231,8 @@ _HOMES = {
     "numpy_api.putting": "put",
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
+    "recognize.infer": "infer",
+    "recognize.inferred": "InferredLayout",
     "support.caches": "clear_caches",
     "tiled.plans": "PackPlan RelayoutPlan UnpackPlan",
     "tiled.tiled_array": "TiledArray",

@@ -47,6 +47,7 @@ TILEJIT = (
     "files",
     "interop",
     "view",
+    "recognize",
     "cli",
 )
 """The packages of tilejit, ordered alike."""

@@ -48,6 +48,7 @@ MADE_ELSEWHERE = {
     tj.CopyPlan,
     tj.Elementwise,
     tj.Explanation,
+    tj.InferredLayout,
     tj.Kernel,
     tj.LayoutPicture,
     cute.LayoutTVPicture,

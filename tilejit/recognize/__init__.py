@@ -1,0 +1,1 @@
+"""Recognize the layout of a buffer, or of what a function packs."""

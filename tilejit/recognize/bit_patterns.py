@@ -1,0 +1,162 @@
+"""The bit patterns that probes send as elements, and the arrays that hold them.
+
+A pattern is an unsigned integer with the bits of one element. Functions that move elements may still change
+some values on the way: they quiet NaNs, flush denormals, or drop the sign of zero. So floating-point elements
+are sent as finite, normal numbers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import dataclass
+from tilejit.layout.dtypes import PrimitiveType
+
+Patterns: TypeAlias = NDArray[Any]
+"""One unsigned integer for each element. A c128 element has the pattern of its real part; see `array_of`."""
+
+CHUNK = 1 << 16
+"""Elements that are computed at a time, so that intermediate results stay in the cache."""
+
+_WIDE_FLOATS = {"f16": (0x3C00, 10), "bf16": (0x4000, 8), "f32": (0x3F800000, 23), "f64": (0x3FF << 52, 32)}
+"""The base and the digit bits: patterns of numbers from 1 to 2, or from 2 to 8 for bf16."""
+_WIDE_FIELDS = {"f16": (10, 5), "bf16": (7, 8), "f32": (23, 8), "f64": (52, 11)}
+"""The bits of the mantissa and of the exponent."""
+_SMALLEST_EXPONENT, _EXPONENT_BITS = -8, 4
+"""Random numbers have magnitudes from 2**-8 to 2**8, so that sums and narrower types can hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """The patterns base + 0, base + 1, ... that carry digits of a number; the low `bits` of `base` are zero.
+
+    u8 -> 0, 8 bits    f32 -> 1.0, 23 bits    f8e4m3fn -> 0.125, 5 bits
+    """
+
+    base: int
+    bits: int
+
+    @property
+    def last(self) -> int:
+        """The pattern of the largest digit."""
+        return self.base | (1 << self.bits) - 1
+
+
+def alphabet_of(element: PrimitiveType) -> Alphabet:
+    """The patterns that carry digits as elements of a type."""
+    if element.kind == "complex":
+        half = element.bits // 2
+        base, bits = _WIDE_FLOATS[f"f{half}"]
+        return Alphabet(base << half | base if half == 32 else base, bits)
+    if element.kind != "float":
+        return Alphabet(0, min(element.bits, 32))
+    if element.bits >= 16:
+        return Alphabet(*_WIDE_FLOATS[element.name])
+    if element.bits == 8:
+        return Alphabet(0x40, 6) if element.name == "f8e8m0fnu" else Alphabet(0x20, 5)
+    return Alphabet(0x10, 4) if element.bits == 6 else Alphabet(0, 3)
+
+
+def pattern_dtype(element: PrimitiveType) -> np.dtype[Any]:
+    """The unsigned dtype of an element's pattern."""
+    return np.dtype(f"u{min(element.storage_bits, 64) // 8}")
+
+
+def constant(element: PrimitiveType, count: int, pattern: int) -> Patterns:
+    """The same pattern for all elements, read-only and in the memory of one."""
+    return np.broadcast_to(np.array(pattern, pattern_dtype(element)), (count,))
+
+
+def digits_of_numbers(element: PrimitiveType, count: int, alphabet: Alphabet, place: int) -> Patterns:
+    """Elements that carry one digit of their numbers, which count from 1.
+
+    u8, 300 elements, place 1 -> 0 255 times, then 1 45 times
+    """
+    out = np.empty(count, pattern_dtype(element))
+    wide = np.dtype(np.uint64 if alphabet.last >> 32 else np.uint32)
+    numbers = np.arange(1, min(count, CHUNK) + 1, dtype=wide)
+    digits = np.empty_like(numbers)
+    for start in range(0, count, CHUNK):
+        part = out[start : start + CHUNK]
+        np.right_shift(numbers, wide.type(alphabet.bits * place), out=digits)
+        digits &= wide.type((1 << alphabet.bits) - 1)
+        digits |= wide.type(alphabet.base)
+        part[...] = digits[: part.size]
+        numbers += wide.type(CHUNK)
+    return out
+
+
+def places_of(count: int, bits: int) -> int:
+    """The number of digits of that many bits in the numbers 1 to count."""
+    return -(-count.bit_length() // bits)
+
+
+def random_patterns(element: PrimitiveType, count: int, seed: int) -> Patterns:
+    """Random elements: all values of integers, finite and normal floating-point numbers of both signs."""
+    rng = np.random.default_rng(seed)
+    dtype = pattern_dtype(element)
+    noise = np.frombuffer(rng.bytes(count * dtype.itemsize), dtype)
+    if element.kind in ("signed", "unsigned", "pred"):
+        return noise & dtype.type((1 << element.bits) - 1) if element.bits < 8 else noise.copy()
+    if element.kind == "complex":
+        half = element.bits // 2
+        if half == 64:
+            return _normal(noise, "f64")
+        return _normal(noise.view(np.uint32), "f32").view(np.uint64)
+    if element.bits >= 16:
+        return _normal(noise, element.name)
+    table = _normal_patterns(element)
+    out: Patterns = table[noise % np.uint8(table.size)]
+    return out
+
+
+def _normal(noise: Patterns, name: str) -> Patterns:
+    """Replace the exponents of noise by those of moderate numbers."""
+    low, width = _WIDE_FIELDS[name]
+    dropped = ((1 << width) - (1 << _EXPONENT_BITS)) << low
+    kept: Patterns = noise & noise.dtype.type(~dropped & (1 << 8 * noise.itemsize) - 1)
+    bias = (1 << width - 1) - 1
+    kept += noise.dtype.type(bias + _SMALLEST_EXPONENT << low)
+    return kept
+
+
+@cache
+def _normal_patterns(element: PrimitiveType) -> Patterns:
+    """The patterns of the finite, normal numbers and 0 of a narrow floating-point type."""
+    import ml_dtypes
+
+    patterns: Patterns = np.arange(1 << element.bits, dtype=np.uint8)
+    if element.numpy is None or element.numpy == np.uint8:  # an old ml_dtypes lacks the type
+        return patterns[1 << element.bits - 2 : 1 << element.bits - 1]
+    values = patterns.view(element.numpy).astype(np.float64)
+    least = float(ml_dtypes.finfo(element.numpy).smallest_normal)  # type: ignore[no-untyped-call]
+    normal: Patterns = patterns[np.isfinite(values) & ((np.abs(values) >= least) | (patterns == 0))]
+    return normal
+
+
+def array_of(patterns: Patterns, element: PrimitiveType, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The elements with these patterns as a 1-D array of a dtype: the element's own, or one of its codes.
+
+    Codes are the integers of narrow types, one in each byte: 15 of u4 as uint8 15, and of s4 as int8 -1. The
+    imaginary part of a c128 element is the next pattern after that of the real part.
+    """
+    if element.bits == 128:
+        pairs = np.stack([patterns, patterns + np.uint64(1)], axis=-1)
+        return pairs.reshape(-1).view(dtype)
+    if element.kind == "signed" and element.bits < 8:
+        shift = 8 - element.bits
+        return ((patterns << np.uint8(shift)).view(np.int8) >> np.int8(shift)).view(dtype)
+    return patterns.view(dtype)
+
+
+def patterns_of(array: NDArray[Any], element: PrimitiveType) -> Patterns:
+    """The patterns of an array's elements in C order: the inverse of `array_of`."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if element.bits == 128:
+        return flat.view(np.uint64)[::2]
+    patterns = flat.view(pattern_dtype(element))
+    return patterns & np.uint8((1 << element.bits) - 1) if element.bits < 8 else patterns

@@ -1,0 +1,199 @@
+"""`infer`: find the layout of what a function packs, by calling it.
+
+How it works, for an array of n elements of b bits:
+
+1. A call with equal elements, and then about log2(n) / b calls in which each element carries its own number,
+   b bits at a time, tell which element each slot of the buffer holds. Slots that never change are padding.
+   Only differences from the first call count, so values may be XORed or offset by a constant.
+2. If a number is missing, log2(n) more calls send one bit each, as one of two values. These are told apart
+   whatever the function does to values, such as swapping the bytes of each.
+3. If a number is still missing, calls that differ in a single element show what becomes of it: it is lost, it
+   is in two slots, its slot depends on another element, and so on. That is the counterexample.
+4. Otherwise, each element has a slot of its own. The slots become digits with strides, perhaps after an XOR
+   swizzle. If that is impossible, the table of slots is the result.
+5. Random elements must be in these slots, bit for bit, and the first call is repeated. So a result agrees
+   with all calls that were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.cute.witness import Witness
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import ElementLike, primitive_type
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.padding import PaddingValue
+from tilejit.recognize.bit_patterns import Patterns, array_of, random_patterns
+from tilejit.recognize.closed_form import Buffer, closed_form
+from tilejit.recognize.counterexample import Counterexample, RefutedError
+from tilejit.recognize.inferred import NO_CLOSED_FORM, NOT_A_LAYOUT, InferredLayout
+from tilejit.recognize.locate import Located, locate
+from tilejit.recognize.padding import padding_of
+from tilejit.recognize.placement import Placement, scattered
+from tilejit.recognize.prober import Prober
+from tilejit.recognize.refute import Inquiry, Suspect, Trial, bit_positions
+from tilejit.recognize.spellings import spellings
+
+MAX_ELEMENTS = 1 << 27
+SEED = 143
+
+
+def infer(function: Callable[[Any], Any], dtype: ElementLike, dims: Iterable[int]) -> InferredLayout:
+    """Find the layout of what a function packs, by calling it with arrays of known elements.
+
+    >>> def pack(x):  # GPTQ: eight codes of a column in a word of 32 bits
+    ...     words = x.reshape(-1, 8, x.shape[1]).astype(np.uint32)
+    ...     return np.bitwise_or.reduce(words << np.arange(0, 32, 4, dtype=np.uint32)[:, None], axis=1)
+    >>> found = tilejit.infer(pack, "uint4", (64, 16))
+    >>> found.pattern
+    '(M m) N -> M N m, m=8'
+    >>> codes = np.arange(1024, dtype=np.uint8).reshape(64, 16) % 16
+    >>> np.array_equal(found.unpack(pack(codes)), codes)
+    True
+
+    A function that is not a layout is refuted by what it did:
+
+    >>> tilejit.infer(lambda x: x + np.roll(x, 1), "uint8", (8,))
+    u8[8]: not a layout
+    because   slot 0 depends on elements (0,) and (7,): it changes with either of them
+    calls     32
+
+    The function is called about log2(n) / b + 5 times for n elements of b bits, and about 3 log2(n) + 60
+    times more if it changes values or is not a layout. It must return the whole buffer, and the same bytes
+    for the same array. Memory that it does not write may differ: such padding is "uninitialized".
+
+    Args:
+        function: called with an array of `dims`; returns an array, bytes, a tensor that NumPy can read, or a
+            TiledArray. Arrays are read in C order.
+        dtype: the dtype of the arrays. The name of a type narrower than a byte, such as "uint4" or "s4",
+            stands for codes: the function gets uint8 or int8 arrays with one code in each byte, or, if it
+            raises for those, arrays of ml_dtypes' type. A dtype such as ml_dtypes.uint4 is used as it is.
+        dims: the dimensions of the arrays in elements.
+
+    Returns:
+        An `InferredLayout`: the layout with its texts, padding, inverse and picture; a table of slots if
+        there is no closed form; or a counterexample.
+
+    Raises:
+        LayoutError: the function raises, or there are no elements, or more than 2^27.
+        TypeError: the function is not callable or returns something without bytes, or an argument has the
+            wrong type.
+    """
+    if not callable(function):
+        raise TypeError(f"expected a function of one array, got {type(function).__name__}")
+    element, sizes = primitive_type(dtype), int_tuple(dims, "dims")
+    if not element.is_array_element:
+        raise LayoutError(f"arrays cannot have dtype {element.name}\n  pass the dtype of an array")
+    if min(sizes, default=1) < 0 or not 0 < prod(sizes) <= MAX_ELEMENTS:
+        raise LayoutError(
+            f"an array {dims_text(sizes)} has no elements, or more than 2^27\n  pass dims with fewer elements"
+        )
+    probe = Prober(function, dtype, element, sizes)
+    try:
+        return _layout_of(probe)
+    except RefutedError as error:
+        return _refuted(probe, error.counterexample)
+
+
+def _layout_of(probe: Prober) -> InferredLayout:
+    """The result for a function, unless a call refutes it."""
+    located = locate(probe)
+    size = located.trials[0].data.size
+    form = closed_form(located.slots.reshape(probe.dims))
+    spelled = None
+    if not isinstance(form, Witness):
+        spelled = spellings(form, Buffer(probe.element, probe.dims, located.width, size))
+    spec = spelled.layout if spelled else None
+    _verify(probe, located)
+    padding = padding_of(probe, located)
+    slots = located.slots if spec is None else None
+    placement = Placement(probe.dims, located.width, size, spec, slots, padding.template)
+    return InferredLayout(
+        primitive_type=probe.element.name,
+        dimensions=probe.dims,
+        layout=spec if spec is None else _filled(spec, padding.value),
+        text=spelled.preferred if spelled else NO_CLOSED_FORM,
+        xla=spelled.xla if spelled else "",
+        pattern=spelled.pattern if spelled else "",
+        cute=spelled.cute if spelled else "",
+        element_bits=located.width,
+        value_map=located.value_map.text if located.value_map else "",
+        padding_slots=padding.slots,
+        padding_value=padding.value,
+        buffer=probe.result,
+        buffer_bytes=size,
+        array_dtype=probe.dtype,
+        calls=probe.calls,
+        broken=form if isinstance(form, Witness) else None,
+        counterexample=None,
+        _placement=placement,
+        _map=located.value_map,
+    )
+
+
+def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
+    """The result for a function that is not a layout."""
+    return InferredLayout(
+        primitive_type=probe.element.name,
+        dimensions=probe.dims,
+        layout=None,
+        text=NOT_A_LAYOUT,
+        xla="",
+        pattern="",
+        cute="",
+        element_bits=probe.element.bits,
+        value_map="",
+        padding_slots=0,
+        padding_value=None,
+        buffer=probe.result,
+        buffer_bytes=0 if probe.first is None else probe.first.size,
+        array_dtype=probe.dtype,
+        calls=probe.calls,
+        broken=None,
+        counterexample=counterexample,
+        _placement=None,
+        _map=None,
+    )
+
+
+def _verify(probe: Prober, located: Located) -> None:
+    """Compare the buffer of random elements with what the slots say, and repeat the first call.
+
+    Raises:
+        RefutedError: an element's bits differ.
+    """
+    patterns = random_patterns(probe.element, probe.count, SEED)
+    trial = Trial(patterns, probe(patterns, "random elements"))
+    words = _words(probe, located, patterns)
+    wrong = (scattered(words, located.slots, located.width, trial.data.size) ^ trial.data) & located.own
+    if wrong.any():
+        slot = int(bit_positions(wrong)[0]) // located.width
+        number = int(np.argmax(located.slots == slot))
+        inquiry = Inquiry.of(probe, located.width, [*located.trials, trial])
+        raise RefutedError(inquiry.counterexample([Suspect(number)]))
+    first = located.trials[0]
+    wrong = (probe(first.patterns, "the array of the first call") ^ first.data) & located.own
+    if wrong.any():
+        raise RefutedError(Inquiry(probe, located.width, first, ~wrong).unstable())
+
+
+def _words(probe: Prober, located: Located, patterns: Patterns) -> Any:
+    """What the slots of elements hold."""
+    if probe.element.bits == 128:
+        return array_of(patterns, probe.element, probe.dtype)
+    return patterns if located.value_map is None else located.value_map.applied(patterns)
+
+
+def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:
+    """The layout with its padding value, if that is one number and not 0."""
+    if value is None or isinstance(value, str) or value == 0:
+        return spec
+    return replace(spec, padding_value=value)

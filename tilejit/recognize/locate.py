@@ -1,0 +1,204 @@
+"""Find the slot of each element in what a pack function returns, or a counterexample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError, dataclass
+from tilejit.recognize.bit_patterns import (
+    Alphabet,
+    Patterns,
+    alphabet_of,
+    constant,
+    digits_of_numbers,
+    places_of,
+    random_patterns,
+)
+from tilejit.recognize.counterexample import RefutedError
+from tilejit.recognize.placement import all_ones, scattered
+from tilejit.recognize.prober import Prober
+from tilejit.recognize.refute import Inquiry, Suspect, Trial, duplicated
+from tilejit.recognize.slot_table import DigitProbes, Reading, SlotTable, Table, read_slots, taken
+from tilejit.recognize.slots import Bytes, slot_count, slot_values
+from tilejit.recognize.value_map import Collision, Pairs, ValueMap
+
+SEED = 43
+MOST_ROUNDS = 24
+"""Probes in which two slots must both follow an element to count as a second place of it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Located:
+    """The slot of each element.
+
+    Attributes:
+        slots: the slot of each element in C order.
+        width: the bits of a slot.
+        value_map: what happens to the elements' patterns; None for nothing.
+        own: the bits of the buffer that hold elements.
+        trials: some of the probes, the first one first.
+    """
+
+    slots: Table
+    width: int
+    value_map: ValueMap | None
+    own: Bytes
+    trials: tuple[Trial, ...]
+
+
+def locate(probe: Prober) -> Located:
+    """Find the slot of each element.
+
+    First, elements carry as many bits of their numbers as their type safely holds. If that does not show a
+    slot for each element, every element carries one bit: two values are enough to read it, whatever the
+    function does to values. If that fails as well, calls that differ in one element show why.
+
+    Raises:
+        RefutedError: not every element has a slot.
+        LayoutError, TypeError: a call fails, as `Prober` describes.
+    """
+    return _Search(probe).run()
+
+
+class _Search:
+    """The probes so far, and the elements that they do not explain."""
+
+    def __init__(self, probe: Prober) -> None:
+        self.probe, self.element, self.count = probe, probe.element, probe.count
+        self.alphabet = alphabet_of(probe.element)
+        self.zero = self.trial(constant(self.element, self.count, self.alphabet.base), "equal elements")
+        self.suspects: list[Suspect] = []
+        if slot_count(self.zero.data.size, self.element.bits) >= 1 << 31:
+            raise LayoutError(
+                f"the buffer has {self.zero.data.size} bytes, too many to read\n  pass smaller dims"
+            )
+
+    def trial(self, patterns: Patterns, what: str) -> Trial:
+        return Trial(patterns, self.probe(patterns, what))
+
+    def run(self) -> Located:
+        bits = self.alphabet.bits
+        places = (
+            digits_of_numbers(self.element, self.count, self.alphabet, place)
+            for place in range(places_of(self.count, bits))
+        )
+        data = tuple(self.probe(digits, "digits of the elements' numbers") for digits in places)
+        self.ones = self.trial(constant(self.element, self.count, self.alphabet.last), "equal elements")
+        self.random = self.trial(random_patterns(self.element, self.count, SEED), "random elements")
+        probes = DigitProbes(self.zero.data, self.ones.data, data, bits)
+        found = self.read(probes, ("xor", "difference")) or self.read(self.single_bits(), ("two values",))
+        if found is None:
+            inquiry = Inquiry.of(self.probe, self.widths()[-1], [self.zero, self.random])
+            raise RefutedError(inquiry.counterexample(self.suspects))
+        return found
+
+    def widths(self) -> list[int]:
+        """The widths of slots to try: an element may fill its bytes, or share them."""
+        stored, own = self.element.storage_bits, self.element.bits
+        fits = 8 * self.zero.data.size >= self.count * stored
+        return [stored] * (fits or own == stored) + [own] * (own < stored)
+
+    def single_bits(self) -> DigitProbes:
+        """Probes in which elements have one of two values, which carry a bit of their numbers."""
+        two = Alphabet(0, 1)
+        digits = (
+            digits_of_numbers(self.element, self.count, two, place)
+            for place in range(places_of(self.count, 1))
+        )
+        data = tuple(self.probe(self.two_valued(bits), "elements of two values") for bits in digits)
+        return DigitProbes(self.zero.data, self.ones.data, data, 1)
+
+    def two_valued(self, bits: Patterns) -> Patterns:
+        """Elements with the pattern of the smallest or of the largest digit."""
+        return np.where(bits & bits.dtype.type(1), self.ones.patterns, self.zero.patterns)
+
+    def read(self, probes: DigitProbes, readings: Iterable[Reading]) -> Located | None:
+        """The slots that some reading finds and that values agree with."""
+        for reading in readings:
+            for width in self.widths():
+                table = read_slots(probes, width, self.element.bits, self.count, reading)
+                slots = self.without_rivals(table, width)
+                found = None if slots is None else self.agreed(slots, width)
+                if found is not None:
+                    return found
+        return None
+
+    def without_rivals(self, table: SlotTable, width: int) -> Table | None:
+        """The slots of a table after probes have decided between several slots that spell one number.
+
+        Memory that a function does not write may hold anything, also what earlier probes left there.
+
+        Raises:
+            RefutedError: two slots follow an element in all probes.
+        """
+        if table.lost:
+            self.suspects.append(Suspect(int(np.argmax(table.slots < 0))))
+            return None
+        slots, numbers = table.rivals
+        if not numbers.size:
+            return table.slots
+        both = np.unique(numbers)
+        slots, numbers = np.concatenate([slots, table.slots[both]]), np.concatenate([numbers, both])
+        for round_ in range(MOST_ROUNDS):
+            bits = _noise(self.count, round_)
+            values = slot_values(self.probe(self.two_valued(bits), "elements of two values"), width)[slots]
+            low, high = (slot_values(trial.data, width)[slots] for trial in (self.zero, self.ones))
+            follows = values == np.where(bits[numbers], high, low)
+            slots, numbers = slots[follows], numbers[follows]
+            found, counts = np.unique(numbers, return_counts=True)
+            if found.size < both.size:
+                self.suspects.append(Suspect(int(np.setdiff1d(both, found)[0])))
+                return None
+            if counts.max() == 1:
+                out = table.slots.copy()
+                out[numbers] = slots
+                return out
+        number = int(found[counts > 1][0])
+        first, second = slots[numbers == number][:2].tolist()
+        raise RefutedError(duplicated(self.probe, number, first, second))
+
+    def agreed(self, slots: Table, width: int) -> Located | None:
+        """The slots if one value map explains what they hold in all probes.
+
+        Raises:
+            RefutedError: two values of an element give the same slot.
+        """
+        pairs = Pairs(min(self.element.bits, 64), min(width, 64))
+        ones = np.broadcast_to(all_ones(width), (self.count,))
+        own = scattered(ones, slots, width, self.zero.data.size)
+        for trial in (self.zero, self.ones):
+            self.add_equal(pairs, trial, slots, width, own)
+        pairs.add(self.random.patterns, taken(slot_values(self.random.data, width), slots))
+        found = pairs.value_map()
+        if isinstance(found, ValueMap) and found.partial and self.element.kind in ("signed", "unsigned"):
+            for pattern in pairs.missing():
+                trial = self.trial(constant(self.element, self.count, pattern), "equal elements")
+                self.add_equal(pairs, trial, slots, width, own)
+            found = pairs.value_map()
+        if isinstance(found, Collision):
+            suspect = Suspect(found.second.number, found)
+            self.suspects.append(suspect)
+            if found.loses:
+                inquiry = Inquiry.of(self.probe, width, [self.zero, self.random])
+                refuted = inquiry.examined(suspect)
+                if refuted is not None and refuted.kind == "changed":
+                    raise RefutedError(refuted)
+            return None
+        return Located(slots, width, found, own, (self.zero, self.ones, self.random))
+
+    def add_equal(self, pairs: Pairs, trial: Trial, slots: Table, width: int, own: Bytes) -> None:
+        """Add the pairs of a probe with equal elements: one pair if their slots are equal."""
+        values = slot_values(trial.data, width)
+        value = values[slots[:1]]
+        if width < 128 and not np.any((values ^ value) & slot_values(own, width)):
+            pairs.add(trial.patterns[:1], value)
+        else:
+            pairs.add(trial.patterns, taken(values, slots))
+
+
+def _noise(count: int, number: int) -> NDArray[np.uint8]:
+    """Random bits, one in each byte."""
+    return np.frombuffer(np.random.default_rng(SEED + 100 + number).bytes(count), np.uint8) & np.uint8(1)

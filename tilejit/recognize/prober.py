@@ -1,0 +1,171 @@
+"""`Prober`: calls a pack function on arrays of bit patterns, and reads the bytes that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy
+from tilejit.layout.helpers import dims_text
+from tilejit.recognize.bit_patterns import CHUNK, Patterns, array_of
+from tilejit.recognize.counterexample import Counterexample, RefutedError
+from tilejit.recognize.slots import Bytes
+from tilejit.tiled.tiled_array import TiledArray
+
+PackFunction = Callable[[Any], Any]
+
+
+class Prober:
+    """A pack function of one array, and what its calls have shown so far.
+
+    Attributes:
+        element: the element type of the arrays.
+        dims: their dimensions.
+        dtype: their dtype: that of the elements, or uint8 or int8 for codes.
+        calls: the number of calls.
+        result: the dtype and dimensions of what the function returns, or its type.
+        varied: for each byte, the bits that were not the same in all calls.
+    """
+
+    def __init__(
+        self, function: PackFunction, dtype: ElementLike, element: PrimitiveType, dims: tuple[int, ...]
+    ):
+        self.function = function
+        self.element = element
+        self.dims = dims
+        self.dtypes = dtypes_of(dtype, element)
+        self.dtype = self.dtypes[0]
+        self.calls = 0
+        self.result = ""
+        self.first: Bytes | None = None
+        self.varied: Bytes = np.zeros(0, np.uint8)
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return prod(self.dims)
+
+    def __call__(self, patterns: Patterns, what: str) -> Bytes:
+        """The bytes of the function's result for an array of patterns; `what` describes them in messages.
+
+        Raises:
+            RefutedError: the size of the result differs from that of earlier calls.
+            LayoutError: the function raises, or its result is not a buffer.
+            TypeError: its result has no bytes.
+        """
+        result = self._call(patterns, what)
+        self.calls += 1
+        data = bytes_of(result)
+        if self.first is None:
+            self.first = data
+            self.result = described(result)
+            self.varied = np.zeros_like(data)
+        elif data.size != self.first.size:
+            raise RefutedError(
+                Counterexample(
+                    "varying size",
+                    f"the buffer has {self.first.size} bytes for an array of equal elements and {data.size} "
+                    f"bytes for {what}",
+                )
+            )
+        else:
+            for start in range(0, data.size, CHUNK):
+                part = slice(start, start + CHUNK)
+                self.varied[part] |= self.first[part] ^ data[part]
+        return data
+
+    def _call(self, patterns: Patterns, what: str) -> Any:
+        failed: list[tuple[np.dtype[Any], Exception]] = []
+        for dtype in self.dtypes:
+            array = array_of(np.array(patterns), self.element, dtype).reshape(self.dims)
+            try:
+                result = self.function(array)
+            except Exception as error:  # whatever the function raises
+                failed.append((dtype, error))
+                continue
+            self.dtypes, self.dtype = (dtype,), dtype
+            return result
+        tried = "; ".join(
+            f"on {dtype}{dims_text(self.dims)} it raised {type(error).__name__}: {_first_line(error)}"
+            for dtype, error in failed
+        )
+        raise LayoutError(
+            f"the function cannot pack {what}: {tried}\n"
+            "  pass a dtype and dims that it takes, or wrap it in a function of one array"
+        ) from failed[0][1]
+
+
+def dtypes_of(dtype: ElementLike, element: PrimitiveType) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of arrays to try: for the name of a type narrower than a byte, codes come first."""
+    own = element.numpy
+    if own is None:
+        raise AssertionError(f"{element.name} is not the type of an array")
+    if element.bits >= 8 or element.kind == "pred" or not isinstance(dtype, str):
+        return (own,)
+    codes = element.byte_dtype or np.dtype(np.uint8)
+    return (codes, own)
+
+
+def bytes_of(result: Any) -> Bytes:
+    """A copy of the bytes of a function's result; arrays are read in C order.
+
+    The unused high bits of ml_dtypes' narrow types, such as int4, are cleared.
+
+    Raises:
+        LayoutError: it is an array of objects, or several buffers.
+        TypeError: it has no bytes.
+    """
+    if isinstance(result, TiledArray):
+        result = result.buffer
+    elif not isinstance(result, np.ndarray | bytes | bytearray | memoryview):
+        inner = getattr(result, "buffer", None)
+        result = inner if isinstance(inner, np.ndarray) else as_numpy(result)
+    if isinstance(result, bytes | bytearray | memoryview):
+        return np.frombuffer(bytes(result), np.uint8).copy()
+    if result is None or isinstance(result, str | tuple | list | dict | set):
+        raise TypeError(
+            f"expected the function to return an array or bytes, got {type(result).__name__}\n"
+            "  return one buffer, e.g. lambda x: pack(x)[0]"
+        )
+    try:
+        array: NDArray[Any] = np.ascontiguousarray(np.asarray(result))
+    except Exception as error:  # such as torch's for a tensor on a device
+        raise TypeError(
+            f"the function returned {type(result).__name__}, which NumPy cannot read: {_first_line(error)}\n"
+            "  return an array or bytes"
+        ) from error
+    if array.dtype.hasobject:
+        raise TypeError(f"the function returned an array of {array.dtype}\n  return numbers or bytes")
+    data: Bytes = array.reshape(-1).view(np.uint8).copy()
+    return data & np.uint8((1 << bits) - 1) if (bits := _bits(array.dtype)) < 8 else data
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    """The bits that count in each byte of an array: fewer than 8 for ml_dtypes' narrow types."""
+    if dtype.itemsize > 1 or dtype.kind in "b":
+        return 8
+    try:
+        return from_numpy(dtype).bits
+    except LayoutError:
+        return 8
+
+
+def described(result: Any) -> str:
+    """The dtype and dimensions of a result, or its type.
+
+    np.zeros((2, 3), np.int32) -> "int32[2,3]"    b"" -> "bytes"
+    """
+    dtype, shape = getattr(result, "dtype", None), getattr(result, "shape", None)
+    if dtype is None or shape is None or isinstance(result, TiledArray):
+        return type(result).__name__
+    return f"{str(dtype).removeprefix('torch.')}[{','.join(map(str, shape))}]"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no message"])[0][:200]

@@ -1,0 +1,328 @@
+"""Find out why a function's result is not a layout: change single elements, and see which bits follow."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from codegen import dataclass
+from tilejit.recognize.bit_patterns import Patterns, alphabet_of, array_of, random_patterns
+from tilejit.recognize.counterexample import Counterexample
+from tilejit.recognize.prober import Prober
+from tilejit.recognize.slots import Bytes, slot_values
+from tilejit.recognize.value_map import Collision
+
+MOST_SUSPECTS = 4
+MOST_SLOTS = 4
+"""The most slots of an element that are searched for other elements."""
+MOST_DRAWS = 6
+"""Random arrays that are tried in the search for a second element."""
+MORE_REPEATS = 6
+"""Further calls that find bits that change by themselves, if two calls differed."""
+SEED = 1043
+REPLAYS = (0, 0, 1, 0, 1, 1)
+"""Which of two arrays each call gets. What depends on earlier calls, such as reused memory, differs here."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Trial:
+    """The array of a probe and the buffer that the function made of it."""
+
+    patterns: Patterns
+    data: Bytes
+
+
+class Suspect(NamedTuple):
+    """An element, by its number, that some reading of the probes does not explain, and why."""
+
+    number: int
+    collision: Collision | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inquiry:
+    """Questions about single elements, which further calls answer.
+
+    Attributes:
+        probe: the function.
+        width: the bits of a slot.
+        known: a probe with random elements.
+        stable: the bits of the buffer that were equal in repeated calls.
+    """
+
+    probe: Prober
+    width: int
+    known: Trial
+    stable: Bytes
+
+    @classmethod
+    def of(cls, probe: Prober, width: int, trials: list[Trial]) -> Inquiry:
+        """Repeat earlier probes to find the bits that do not depend on the array alone."""
+        stable = np.full_like(trials[0].data, 0xFF)
+        for trial in trials:
+            stable &= ~(probe(trial.patterns, "the array of an earlier call") ^ trial.data)
+        if np.any(stable != 0xFF):
+            for _ in range(MORE_REPEATS):
+                stable &= ~(probe(trials[-1].patterns, "the array of an earlier call") ^ trials[-1].data)
+        return cls(probe, width, trials[-1], stable)
+
+    def counterexample(self, suspects: list[Suspect]) -> Counterexample:
+        """What the function does to one of the suspects."""
+        if np.any(self.stable != 0xFF):
+            slots = slot_values(self.stable, self.width)
+            whole = slots.dtype.type((1 << min(self.width, 64)) - 1)
+            if np.count_nonzero(slots == whole) < self.probe.count:
+                return self.unstable()
+        found = None
+        for suspect in suspects[:MOST_SUSPECTS]:
+            found = self.examined(suspect)
+            if found is not None:
+                break
+        if found is None:
+            return self.unstable()
+        return found if found.kind == "lost" else self.too_small() or found
+
+    def too_small(self) -> Counterexample | None:
+        """The counterexample for a buffer that cannot hold all elements."""
+        element, size = self.probe.element, self.stable.size
+        needed = -(-element.bits * self.probe.count // 8)
+        if size >= needed:
+            return None
+        elements = f"{self.probe.count} elements of {element.bits} bits"
+        text = f"the buffer has {size} bytes, but {elements} need {needed}"
+        return Counterexample("too small", text)
+
+    def examined(self, suspect: Suspect) -> Counterexample | None:
+        """What the function does to an element; None if the bits that are stable do not depend on it."""
+        number = suspect.number
+        own = self.bits_of(number)
+        if not own.size:
+            return None if np.any(self.stable != 0xFF) else self.lost(number)
+        touched = np.unique(own // self.width).tolist()
+        for slot in touched[:MOST_SLOTS]:
+            other = self.partner(number, slot)
+            if other is not None and np.intersect1d(own, self.bits_of(other)).size:
+                return self.combined(number, other, slot)
+        split = self.split(number)
+        if split is not None:
+            return split
+        if len(touched) > 1:
+            return duplicated(self.probe, number, touched[0], touched[1])
+        return self.changed(suspect, touched[0])
+
+    def bits_of(self, number: int) -> Any:
+        """The positions of the stable bits of the buffer that change with an element, in order."""
+        changed = np.zeros_like(self.stable)
+        for pattern in self.alternatives(number):
+            changed |= self.changed_bits(number, pattern)
+        return bit_positions(changed)
+
+    def alternatives(self, number: int) -> list[int]:
+        """Some patterns for an element other than that of the known probe."""
+        element, alphabet = self.probe.element, alphabet_of(self.probe.element)
+        now = int(self.known.patterns[number])
+        more = random_patterns(element, 6, SEED).tolist()
+        if element.kind not in ("float", "complex"):
+            more = [now ^ (1 << element.bits) - 1, *more]
+        return [p for p in dict.fromkeys([*more, alphabet.base, alphabet.last]) if p != now]
+
+    def changed_bits(self, number: int, pattern: int) -> Bytes:
+        """The stable bits of the buffer that change if one element gets another pattern."""
+        patterns = self.known.patterns.copy()
+        patterns[number] = pattern
+        return (self.probe(patterns, "an array with one element changed") ^ self.known.data) & self.stable
+
+    def partner(self, number: int, slot: int) -> int | None:
+        """An element other than `number` that a slot depends on."""
+        patterns = self.known.patterns
+        for draw in range(MOST_DRAWS):
+            other = random_patterns(self.probe.element, patterns.size, SEED + 1 + draw)
+            other[number] = patterns[number]
+            if self.differs(slot, other):
+                return self.first_that_matters(slot, other)
+        return None
+
+    def differs(self, slot: int, patterns: Patterns) -> bool:
+        """Whether the stable bits of a slot differ from those of the known probe."""
+        data = self.probe(patterns, "random elements")
+        low, high = slot * self.width // 8, -(-(slot + 1) * self.width // 8)
+        bits = bit_positions(((data ^ self.known.data) & self.stable)[low:high]) + 8 * low
+        return bool(np.any(bits // self.width == slot))
+
+    def first_that_matters(self, slot: int, patterns: Patterns) -> int:
+        """An element with which a slot changes, by bisection between two arrays that differ in the slot."""
+        same, different = 0, patterns.size  # the first `same` elements may be replaced, `different` not
+        while different - same > 1:
+            middle = (same + different) // 2
+            mixed = np.concatenate([patterns[:middle], self.known.patterns[middle:]])
+            same, different = (same, middle) if self.differs(slot, mixed) else (middle, different)
+        return same
+
+    def lost(self, number: int) -> Counterexample:
+        """The counterexample for an element that no bit depends on."""
+        index = index_of(self.probe, number)
+        return Counterexample(
+            "lost", f"element {index} is lost: no byte of the buffer changes with it", (index,)
+        )
+
+    def combined(self, number: int, other: int, slot: int) -> Counterexample:
+        """The counterexample for a slot that depends on two elements."""
+        first, second = (index_of(self.probe, k) for k in sorted((number, other)))
+        return Counterexample(
+            "combined",
+            f"slot {slot} depends on elements {first} and {second}: it changes with either of them",
+            (first, second),
+            (slot,),
+        )
+
+    def split(self, number: int) -> Counterexample | None:
+        """The counterexample for an element whose bits move apart; None unless each bit moves to one bit."""
+        element = self.probe.element
+        now = int(self.known.patterns[number])
+        count = element.bits if element.kind not in ("float", "complex") else alphabet_of(element).bits
+        moved: list[int] = []
+        for k in range(count):
+            found = bit_positions(self.changed_bits(number, now ^ 1 << k))
+            if found.size != 1:
+                return None
+            moved.append(int(found[0]))
+        aligned = moved[0] % self.width == 0 and moved == list(range(moved[0], moved[0] + count))
+        if aligned or len(set(moved)) < count:
+            return None
+        index = index_of(self.probe, number)
+        return Counterexample(
+            "split",
+            f"the bits of element {index} are not a slot of {self.width} bits: {_runs(moved)}",
+            (index,),
+            tuple(sorted({bit // self.width for bit in moved})),
+        )
+
+    def changed(self, suspect: Suspect, slot: int) -> Counterexample:
+        """The counterexample for an element whose slot does not tell its value."""
+        number = suspect.number
+        index = index_of(self.probe, number)
+        seen: dict[int, int] = {self.value(self.known.data, slot): int(self.known.patterns[number])}
+        pair = [stored.pattern for stored in suspect.collision or ()]
+        for pattern in dict.fromkeys([*pair, *self.alternatives(number)]):
+            if pattern in seen.values():
+                continue
+            patterns = self.known.patterns.copy()
+            patterns[number] = pattern
+            value = self.value(self.probe(patterns, "an array with one element changed"), slot)
+            if value in seen:
+                one, two = (shown_pattern(self.probe, p) for p in (seen[value], pattern))
+                return Counterexample(
+                    "changed",
+                    f"element {index} leaves the same in slot {slot} whether it is {one} or {two}",
+                    (index,),
+                    (slot,),
+                )
+            seen[value] = pattern
+        held = shown_pattern(self.probe, int(self.known.patterns[number]))
+        stored = shown_pattern(self.probe, self.value(self.known.data, slot))
+        text = f"element {index} is {held}, but slot {slot} holds {stored}"
+        if suspect.collision and suspect.collision.first.number != number:
+            text = ", but ".join(
+                f"{shown_pattern(self.probe, one.pattern)} becomes {shown_pattern(self.probe, one.value)} "
+                f"in element {index_of(self.probe, one.number)}"
+                for one in suspect.collision
+            )
+        return Counterexample("changed", text, (index,), (slot,))
+
+    def value(self, data: Bytes, slot: int) -> int:
+        """The value of a slot."""
+        start = slot // 8 * 8
+        return int(slot_values(data, self.width, start, start + 8)[slot - start])
+
+    def unstable(self) -> Counterexample:
+        """The counterexample for a function that returns other bytes for the same array."""
+        place = int(np.argmax(self.stable != 0xFF))
+        bit = int(bit_positions(~self.stable[place : place + 1])[0]) + 8 * place
+        return Counterexample(
+            "not deterministic",
+            f"byte {place} of the buffer differs between two calls with the same array",
+            (),
+            (bit // self.width,),
+        )
+
+
+def dependence(probe: Prober, width: int, trials: list[Trial], bits: Bytes) -> Counterexample | None:
+    """Why some bits of the buffer that hold no element change: the elements that they depend on.
+
+    None if the bits don't depend on the array alone, as in memory that the function does not write.
+    """
+    place = int(np.argmax(bits))
+    pair = next(
+        ((a, b) for a in trials for b in trials if (a.data[place] ^ b.data[place]) & bits[place]), None
+    )
+    if pair is None:
+        return None
+    for which in REPLAYS:
+        data = probe(pair[which].patterns, "the array of an earlier call")
+        if (data[place] ^ pair[which].data[place]) & bits[place]:
+            return None
+    inquiry = Inquiry(probe, width, pair[0], bits)
+    slot = (
+        int(bit_positions((pair[0].data ^ pair[1].data)[place : place + 1] & bits[place])[0]) + 8 * place
+    ) // width
+    if not inquiry.differs(slot, pair[1].patterns):
+        return None
+    first = inquiry.first_that_matters(slot, pair[1].patterns)
+    second = inquiry.partner(first, slot)
+    if second is not None:
+        return inquiry.combined(first, second, slot)
+    index = index_of(probe, first)
+    text = f"element {index} changes slot {slot} besides its own"
+    return Counterexample("duplicated", text, (index,), (slot,))
+
+
+def duplicated(probe: Prober, number: int, first: int, second: int) -> Counterexample:
+    """The counterexample for an element in two slots."""
+    index = index_of(probe, number)
+    low, high = sorted((first, second))
+    return Counterexample(
+        "duplicated", f"element {index} is in slots {low} and {high}", (index,), (low, high)
+    )
+
+
+def index_of(probe: Prober, number: int) -> tuple[int, ...]:
+    """The index of an element, from its number in C order."""
+    return tuple(int(k) for k in np.unravel_index(number, probe.dims))
+
+
+def shown_pattern(probe: Prober, pattern: int) -> str:
+    """The value of an element with a pattern, as NumPy prints it."""
+    dtype = np.dtype(f"u{min(probe.element.storage_bits, 64) // 8}")
+    return str(array_of(np.array([pattern], dtype), probe.element, probe.dtype)[0])
+
+
+def bit_positions(data: Bytes) -> Any:
+    """The positions of the bits that are set, in order; bit k is bit k % 8 of byte k // 8."""
+    places = np.flatnonzero(data)
+    bits = np.unpackbits(data[places], bitorder="little").reshape(-1, 8)
+    row, bit = np.nonzero(bits)
+    return places[row] * 8 + bit
+
+
+def _runs(moved: list[int]) -> str:
+    """Where bits of an element are, in runs of neighbors.
+
+    0 1 1024 1025 -> "bits 0-1 are bits 0-1 of byte 0, bits 2-3 are bits 0-1 of byte 128"
+    """
+    runs: list[tuple[int, int]] = []
+    for k, bit in enumerate(moved):
+        if runs and bit == moved[k - 1] + 1 and bit % 8:
+            runs[-1] = runs[-1][0], k
+        else:
+            runs.append((k, k))
+    texts = [
+        f"{_range(low, high)} {'is' if low == high else 'are'} "
+        f"{_range(moved[low] % 8, moved[high] % 8)} of byte {moved[low] // 8}"
+        for low, high in runs[:8]
+    ]
+    return ", ".join(texts) + (", …" if len(runs) > 8 else "")
+
+
+def _range(low: int, high: int) -> str:
+    return f"bit {low}" if low == high else f"bits {low}-{high}"

@@ -1,0 +1,125 @@
+"""Read from probes which slot holds each element.
+
+Elements are numbered from 1 in C order. Each probe sends one digit of its number as every element's value,
+and an earlier probe sends the digit 0 everywhere. A slot therefore spells the number of its element, digit by
+digit, whatever constant is XORed or added to it. A slot of padding never changes, so it spells 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import dataclass
+from tilejit.recognize.slots import Bytes, slot_count, slot_values
+
+CHUNK = 1 << 16
+"""Slots that are read at a time, so that intermediate results stay in the cache."""
+
+Table = NDArray[np.int32]
+Numbers = NDArray[np.int64]
+
+
+class DigitProbes(NamedTuple):
+    """The buffers of probes that spell numbers.
+
+    Attributes:
+        zero: the buffer for an array of zero digits.
+        ones: the buffer for an array of the largest digit.
+        places: the buffers for each digit of the numbers, the lowest first.
+        bits: the bits of a digit.
+    """
+
+    zero: Bytes
+    ones: Bytes
+    places: tuple[Bytes, ...]
+    bits: int
+
+
+Reading = Literal["xor", "difference", "two values"]
+"""How a digit is read from a slot: its value XORed with that of the digit 0, their difference, or, for digits
+of one bit, which of the two values it is."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SlotTable:
+    """The slot of each element, as the probes spell it.
+
+    Attributes:
+        slots: the slot of each element in C order; -1 if no slot spells its number.
+        lost: the number of elements without a slot.
+        rivals: further slots that spell an element's number, and the numbers, from 0 on.
+    """
+
+    slots: Table
+    lost: int
+    rivals: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def read_slots(probes: DigitProbes, width: int, element_bits: int, count: int, reading: Reading) -> SlotTable:
+    """Find the slot of each of `count` elements in slots of `width` bits.
+
+    Args:
+        probes: the buffers.
+        width: the bits of a slot.
+        element_bits: the bits of an element; fewer than `width` if an element does not fill its slot.
+        count: the number of elements.
+        reading: how digits are read.
+    """
+    mask = (1 << min(width, element_bits, 64)) - 1
+    slots = np.full(count + 1, -1, np.int32)
+    claims = 0
+
+    def spelled() -> Any:
+        """The slots that spell a number of an element, and the numbers, chunk by chunk."""
+        for start in range(0, slot_count(probes.zero.size, width), CHUNK):
+            numbers = _numbers(probes, width, mask, reading, start)
+            numbers[numbers > count] = 0
+            place = np.flatnonzero(numbers)
+            yield place + start, numbers if place.size == numbers.size else numbers[place]
+
+    for place, numbers in spelled():
+        slots[numbers] = place
+        claims += place.size
+    lost = int(np.count_nonzero(slots[1:] < 0))
+    rivals = np.zeros((2, 0), np.int64)
+    if claims > count - lost:
+        parts = []
+        for place, numbers in spelled():
+            beaten = slots[numbers] != place
+            parts.append(np.stack([place[beaten], numbers[beaten] - 1]))
+        rivals = np.concatenate(parts, axis=1)
+    return SlotTable(slots[1:], lost, (rivals[0], rivals[1]))
+
+
+def _numbers(probes: DigitProbes, width: int, mask: int, reading: Reading, start: int) -> Numbers:
+    """The numbers that slots from `start` on spell; 0 for those that spell none."""
+    read: Callable[[Bytes], Any] = lambda data: slot_values(data, width, start, start + CHUNK)  # noqa: E731
+    zero = read(probes.zero)
+    numbers = np.zeros(zero.size, np.int64)
+    valid = np.ones(zero.size, np.bool_)
+    one = read(probes.ones) if reading == "two values" else zero
+    if reading == "two values":
+        valid &= zero != one
+    for place, data in enumerate(probes.places):
+        values = read(data)
+        if reading == "two values":
+            digit = values == one
+            valid &= digit | (values == zero)
+        else:
+            digit = (values ^ zero if reading == "xor" else values - zero) & zero.dtype.type(mask)
+            valid &= digit >> zero.dtype.type(probes.bits) == 0 if probes.bits < 8 * zero.itemsize else True
+        numbers |= digit.astype(np.int64) << probes.bits * place
+    numbers[~valid] = 0
+    return numbers
+
+
+def taken(values: NDArray[Any], slots: Table) -> NDArray[Any]:
+    """The values of the slots of elements."""
+    out = np.empty(slots.size, values.dtype)
+    for start in range(0, slots.size, CHUNK):
+        out[start : start + CHUNK] = values[slots[start : start + CHUNK]]
+    return out
