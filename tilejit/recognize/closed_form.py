@@ -80,32 +80,40 @@ class Buffer:
         return -(-spec.physical_size * self.width // 8) == self.size_bytes
 
 
-def closed_form(table: Table) -> ClosedForm | Witness:
-    """The digits whose sums are a table of slots, or the first index in C order that contradicts digits.
+def closed_forms(table: Table) -> Iterator[ClosedForm]:
+    """Sums of digits that are a table of slots: without a swizzle, or with ones of increasing size.
 
     [[1, 0, 3, 2], [5, 4, 7, 6]] -> chains ((2, 4),), ((2, -1), (2, 2)), first slot 1
 
     Args:
         table: the slot of each element, with an axis for each dimension; no slot occurs twice.
     """
-    found = _chains(table)
-    if not isinstance(found, Witness):
-        return ClosedForm(found, _first(table), Swizzle(0, 0, 0))
     for view in (table, table.reshape(-1))[: 1 + (table.ndim > 1)]:
-        for swizzle in (Swizzle(0, 0, 0), *_swizzles(view)):
-            swizzled = swizzle(view) if swizzle.bits else view  # every swizzle is its own inverse
+        chains = _chains(view)
+        if not isinstance(chains, Witness):
+            yield ClosedForm(chains, _first(view), Swizzle(0, 0, 0), view is not table)
+            return
+        for swizzle in _swizzles(view):
+            swizzled = swizzle(view)  # every swizzle is its own inverse
             chains = _chains(swizzled)
             if not isinstance(chains, Witness):
-                return ClosedForm(chains, _first(swizzled), swizzle, view is not table)
-    return found
+                yield ClosedForm(chains, _first(swizzled), swizzle, view is not table)
+
+
+def contradiction(table: Table) -> Witness | None:
+    """The first index in C order that contradicts digits, without a swizzle; None if there is none."""
+    found = _chains(table)
+    return found if isinstance(found, Witness) else None
 
 
 def cute_shape(form: ClosedForm, buffer: Buffer) -> CuteShape | None:
-    """The form as a CuTe layout of a buffer; None if no mode can reach the end of the buffer.
+    """The form as a CuTe layout of a buffer; None if its offsets cannot be those of a buffer.
 
     Modes are larger than their dimensions where that accounts for all padding. Otherwise, the slots past the
-    last element belong to an excess digit of the last dimension, which no index reaches.
+    last element belong to an excess digit of the last dimension, which no index reaches. If a swizzle
+    prevents that, the layout ends before the buffer does.
     """
+    shorter: CuteShape | None = None
     for chains in _boxes(form, buffer):
         layout: Any = layout_of(chains)
         if form.flat:
@@ -118,7 +126,9 @@ def cute_shape(form: ClosedForm, buffer: Buffer) -> CuteShape | None:
             continue
         if buffer.fits(shape):
             return shape
-    return None
+        if shorter is None and shape.physical_size < buffer.slots:
+            shorter = shape
+    return shorter
 
 
 def rooms_of(digits: list[Digit], slots: int) -> dict[Digit, int] | None:

@@ -25,14 +25,13 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.cute.witness import Witness
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.bit_patterns import Patterns, array_of, random_patterns
-from tilejit.recognize.closed_form import Buffer, closed_form
+from tilejit.recognize.closed_form import Buffer, contradiction
 from tilejit.recognize.counterexample import Counterexample, RefutedError
 from tilejit.recognize.inferred import NO_CLOSED_FORM, NOT_A_LAYOUT, InferredLayout
 from tilejit.recognize.locate import Located, locate
@@ -40,7 +39,8 @@ from tilejit.recognize.padding import padding_of
 from tilejit.recognize.placement import Placement, scattered
 from tilejit.recognize.prober import Prober
 from tilejit.recognize.refute import Inquiry, Suspect, Trial, bit_positions
-from tilejit.recognize.spellings import spellings
+from tilejit.recognize.spellings import best_spellings
+from tilejit.recognize.value_map import ValueMap
 
 MAX_ELEMENTS = 1 << 27
 SEED = 143
@@ -107,10 +107,8 @@ def _layout_of(probe: Prober) -> InferredLayout:
     """The result for a function, unless a call refutes it."""
     located = locate(probe)
     size = located.trials[0].data.size
-    form = closed_form(located.slots.reshape(probe.dims))
-    spelled = None
-    if not isinstance(form, Witness):
-        spelled = spellings(form, Buffer(probe.element, probe.dims, located.width, size))
+    table = located.slots.reshape(probe.dims)
+    spelled = best_spellings(table, Buffer(probe.element, probe.dims, located.width, size))
     spec = spelled.layout if spelled else None
     _verify(probe, located)
     padding = padding_of(probe, located)
@@ -120,19 +118,19 @@ def _layout_of(probe: Prober) -> InferredLayout:
         primitive_type=probe.element.name,
         dimensions=probe.dims,
         layout=spec if spec is None else _filled(spec, padding.value),
-        text=spelled.preferred if spelled else NO_CLOSED_FORM,
+        text=spelled.text if spelled else NO_CLOSED_FORM,
         xla=spelled.xla if spelled else "",
         pattern=spelled.pattern if spelled else "",
         cute=spelled.cute if spelled else "",
         element_bits=located.width,
-        value_map=located.value_map.text if located.value_map else "",
+        value_map=_value_text(probe, located.value_map),
         padding_slots=padding.slots,
         padding_value=padding.value,
         buffer=probe.result,
         buffer_bytes=size,
         array_dtype=probe.dtype,
         calls=probe.calls,
-        broken=form if isinstance(form, Witness) else None,
+        broken=None if spelled else contradiction(table),
         counterexample=None,
         _placement=placement,
         _map=located.value_map,
@@ -162,6 +160,13 @@ def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
         _placement=None,
         _map=None,
     )
+
+
+def _value_text(probe: Prober, value_map: ValueMap | None) -> str:
+    """What the buffer holds for a pattern; bytes of ml_dtypes' signed types always extend the sign."""
+    if value_map is None or (value_map.extends_sign and probe.result_dtype == probe.element.numpy):
+        return ""
+    return value_map.text
 
 
 def _verify(probe: Prober, located: Located) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from codegen import LayoutError
 from tilejit.arrays.array_likes import as_numpy
-from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy
+from tilejit.layout.dtypes import ElementLike, PrimitiveType
 from tilejit.layout.helpers import dims_text
 from tilejit.recognize.bit_patterns import CHUNK, Patterns, array_of
 from tilejit.recognize.counterexample import Counterexample, RefutedError
@@ -30,6 +30,7 @@ class Prober:
         dtype: their dtype: that of the elements, or uint8 or int8 for codes.
         calls: the number of calls.
         result: the dtype and dimensions of what the function returns, or its type.
+        result_dtype: the dtype of what it returns, if that is an array.
         varied: for each byte, the bits that were not the same in all calls.
     """
 
@@ -43,6 +44,7 @@ class Prober:
         self.dtype = self.dtypes[0]
         self.calls = 0
         self.result = ""
+        self.result_dtype: Any = None
         self.first: Bytes | None = None
         self.varied: Bytes = np.zeros(0, np.uint8)
 
@@ -65,6 +67,7 @@ class Prober:
         if self.first is None:
             self.first = data
             self.result = described(result)
+            self.result_dtype = getattr(result, "dtype", None)
             self.varied = np.zeros_like(data)
         elif data.size != self.first.size:
             raise RefutedError(
@@ -115,8 +118,6 @@ def dtypes_of(dtype: ElementLike, element: PrimitiveType) -> tuple[np.dtype[Any]
 def bytes_of(result: Any) -> Bytes:
     """A copy of the bytes of a function's result; arrays are read in C order.
 
-    The unused high bits of ml_dtypes' narrow types, such as int4, are cleared.
-
     Raises:
         LayoutError: it is an array of objects, or several buffers.
         TypeError: it has no bytes.
@@ -143,17 +144,7 @@ def bytes_of(result: Any) -> Bytes:
     if array.dtype.hasobject:
         raise TypeError(f"the function returned an array of {array.dtype}\n  return numbers or bytes")
     data: Bytes = array.reshape(-1).view(np.uint8).copy()
-    return data & np.uint8((1 << bits) - 1) if (bits := _bits(array.dtype)) < 8 else data
-
-
-def _bits(dtype: np.dtype[Any]) -> int:
-    """The bits that count in each byte of an array: fewer than 8 for ml_dtypes' narrow types."""
-    if dtype.itemsize > 1 or dtype.kind in "b":
-        return 8
-    try:
-        return from_numpy(dtype).bits
-    except LayoutError:
-        return 8
+    return data
 
 
 def described(result: Any) -> str:

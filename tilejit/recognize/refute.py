@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codegen import dataclass
-from tilejit.recognize.bit_patterns import Patterns, alphabet_of, array_of, random_patterns
+from tilejit.recognize.bit_patterns import Patterns, alphabet_of, array_of, constant, random_patterns
 from tilejit.recognize.counterexample import Counterexample
 from tilejit.recognize.prober import Prober
 from tilejit.recognize.slots import Bytes, slot_values
 from tilejit.recognize.value_map import Collision
 
 MOST_SUSPECTS = 4
-MOST_SLOTS = 4
-"""The most slots of an element that are searched for other elements."""
 MOST_DRAWS = 6
 """Random arrays that are tried in the search for a second element."""
 MORE_REPEATS = 6
@@ -97,66 +95,77 @@ class Inquiry:
         """What the function does to an element; None if the bits that are stable do not depend on it."""
         number = suspect.number
         own = self.bits_of(number)
-        if not own.size:
+        bits = bit_positions(own)
+        if not bits.size:
             return None if np.any(self.stable != 0xFF) else self.lost(number)
-        touched = np.unique(own // self.width).tolist()
-        for slot in touched[:MOST_SLOTS]:
-            other = self.partner(number, slot)
-            if other is not None and np.intersect1d(own, self.bits_of(other)).size:
-                return self.combined(number, other, slot)
+        other = self.partner(number, own)
+        if other is not None:
+            return self.combined(number, *other)
         split = self.split(number)
         if split is not None:
             return split
+        touched = np.unique(bits // self.width).tolist()
         if len(touched) > 1:
             return duplicated(self.probe, number, touched[0], touched[1])
         return self.changed(suspect, touched[0])
 
-    def bits_of(self, number: int) -> Any:
-        """The positions of the stable bits of the buffer that change with an element, in order."""
+    def bits_of(self, number: int) -> Bytes:
+        """The stable bits of the buffer that change with an element, among random or among equal elements."""
         changed = np.zeros_like(self.stable)
-        for pattern in self.alternatives(number):
-            changed |= self.changed_bits(number, pattern)
-        return bit_positions(changed)
+        base = np.array(constant(self.probe.element, self.probe.count, alphabet_of(self.probe.element).base))
+        equal = Trial(base, self.probe(base, "equal elements"))
+        for around in (self.known, equal):
+            for pattern in self.alternatives(int(around.patterns[number])):
+                changed |= self.changed_bits(around, number, pattern)
+        return changed
 
-    def alternatives(self, number: int) -> list[int]:
-        """Some patterns for an element other than that of the known probe."""
+    def alternatives(self, now: int) -> list[int]:
+        """Some patterns for an element, other than the one that it has."""
         element, alphabet = self.probe.element, alphabet_of(self.probe.element)
-        now = int(self.known.patterns[number])
         more = random_patterns(element, 6, SEED).tolist()
         if element.kind not in ("float", "complex"):
             more = [now ^ (1 << element.bits) - 1, *more]
         return [p for p in dict.fromkeys([*more, alphabet.base, alphabet.last]) if p != now]
 
-    def changed_bits(self, number: int, pattern: int) -> Bytes:
-        """The stable bits of the buffer that change if one element gets another pattern."""
-        patterns = self.known.patterns.copy()
+    def changed_bits(self, around: Trial, number: int, pattern: int) -> Bytes:
+        """The stable bits of the buffer that change if one element of a probe gets another pattern."""
+        patterns = np.array(around.patterns)
         patterns[number] = pattern
-        return (self.probe(patterns, "an array with one element changed") ^ self.known.data) & self.stable
+        return (self.probe(patterns, "an array with one element changed") ^ around.data) & self.stable
 
-    def partner(self, number: int, slot: int) -> int | None:
-        """An element other than `number` that a slot depends on."""
+    def partner(self, number: int, bits: Bytes) -> tuple[int, int] | None:
+        """An element other than `number` that some of these bits depend on, and the slot of such a bit."""
         patterns = self.known.patterns
         for draw in range(MOST_DRAWS):
             other = random_patterns(self.probe.element, patterns.size, SEED + 1 + draw)
             other[number] = patterns[number]
-            if self.differs(slot, other):
-                return self.first_that_matters(slot, other)
+            changed = self.differing(other) & bits
+            if changed.any():
+                slot = int(bit_positions(changed)[0]) // self.width
+                return self.first_that_matters(other, self.of_slot(slot) & bits), slot
         return None
 
-    def differs(self, slot: int, patterns: Patterns) -> bool:
-        """Whether the stable bits of a slot differ from those of the known probe."""
-        data = self.probe(patterns, "random elements")
-        low, high = slot * self.width // 8, -(-(slot + 1) * self.width // 8)
-        bits = bit_positions(((data ^ self.known.data) & self.stable)[low:high]) + 8 * low
-        return bool(np.any(bits // self.width == slot))
+    def of_slot(self, slot: int) -> Bytes:
+        """The bits of a slot."""
+        out = np.zeros_like(self.stable)
+        bits = np.arange(slot * self.width, (slot + 1) * self.width)
+        np.bitwise_or.at(out, bits // 8, np.left_shift(1, bits % 8).astype(np.uint8))
+        return out
 
-    def first_that_matters(self, slot: int, patterns: Patterns) -> int:
-        """An element with which a slot changes, by bisection between two arrays that differ in the slot."""
+    def differing(self, patterns: Patterns) -> Bytes:
+        """The stable bits that differ from those of the known probe."""
+        return (self.probe(patterns, "random elements") ^ self.known.data) & self.stable
+
+    def first_that_matters(self, patterns: Patterns, bits: Bytes) -> int:
+        """An element with which some of the bits change, by bisection between two arrays."""
         same, different = 0, patterns.size  # the first `same` elements may be replaced, `different` not
         while different - same > 1:
             middle = (same + different) // 2
             mixed = np.concatenate([patterns[:middle], self.known.patterns[middle:]])
-            same, different = (same, middle) if self.differs(slot, mixed) else (middle, different)
+            if np.any(self.differing(mixed) & bits):
+                different = middle
+            else:
+                same = middle
         return same
 
     def lost(self, number: int) -> Counterexample:
@@ -183,7 +192,7 @@ class Inquiry:
         count = element.bits if element.kind not in ("float", "complex") else alphabet_of(element).bits
         moved: list[int] = []
         for k in range(count):
-            found = bit_positions(self.changed_bits(number, now ^ 1 << k))
+            found = bit_positions(self.changed_bits(self.known, number, now ^ 1 << k))
             if found.size != 1:
                 return None
             moved.append(int(found[0]))
@@ -204,7 +213,7 @@ class Inquiry:
         index = index_of(self.probe, number)
         seen: dict[int, int] = {self.value(self.known.data, slot): int(self.known.patterns[number])}
         pair = [stored.pattern for stored in suspect.collision or ()]
-        for pattern in dict.fromkeys([*pair, *self.alternatives(number)]):
+        for pattern in dict.fromkeys([*pair, *self.alternatives(int(self.known.patterns[number]))]):
             if pattern in seen.values():
                 continue
             patterns = self.known.patterns.copy()
@@ -263,15 +272,14 @@ def dependence(probe: Prober, width: int, trials: list[Trial], bits: Bytes) -> C
         if (data[place] ^ pair[which].data[place]) & bits[place]:
             return None
     inquiry = Inquiry(probe, width, pair[0], bits)
-    slot = (
-        int(bit_positions((pair[0].data ^ pair[1].data)[place : place + 1] & bits[place])[0]) + 8 * place
-    ) // width
-    if not inquiry.differs(slot, pair[1].patterns):
+    differing = inquiry.differing(pair[1].patterns)
+    if not differing.any():
         return None
-    first = inquiry.first_that_matters(slot, pair[1].patterns)
-    second = inquiry.partner(first, slot)
+    slot = int(bit_positions(differing)[0]) // width
+    first = inquiry.first_that_matters(pair[1].patterns, inquiry.of_slot(slot))
+    second = inquiry.partner(first, inquiry.of_slot(slot))
     if second is not None:
-        return inquiry.combined(first, second, slot)
+        return inquiry.combined(first, *second)
     index = index_of(probe, first)
     text = f"element {index} changes slot {slot} besides its own"
     return Counterexample("duplicated", text, (index,), (slot,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from math import prod
 from typing import NamedTuple
 
@@ -13,10 +14,12 @@ from tilejit.layout.bridge.from_xla import BoundedLayout, from_xla
 from tilejit.layout.bridge.to_xla import to_xla
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Shape
-from tilejit.recognize.closed_form import Buffer, ClosedForm, cute_shape, rooms_of
+from tilejit.recognize.closed_form import Buffer, ClosedForm, Table, closed_forms, cute_shape, rooms_of
 
-READABLE_TILES = 2
-"""The most tiles for which XLA's text is preferred to a pattern."""
+READABLE = (2, 8)
+"""The most tiles, and sizes in them, for which XLA's text is preferred to a pattern."""
+MOST_FORMS = 32
+"""The most closed forms that are compared with the size of the buffer."""
 MOST_LETTERS = 26
 _LETTERS = {1: "N", 2: "MN", 3: "BMN", 4: "NCHW"}
 
@@ -26,35 +29,52 @@ class Spellings(NamedTuple):
 
     Attributes:
         layout: the layout: a Shape if tiles express it, or else a CuteShape.
+        text: the preferred text: XLA's if it has few tiles, or else the pattern, XLA's or CuTe's, whichever
+            there is. It describes `layout`.
         xla: XLA's text, or "".
         pattern: the pattern, or "".
         cute: CuTe's text of the layout alone, or "".
     """
 
     layout: Spec
+    text: str
     xla: str
     pattern: str
     cute: str
 
-    @property
-    def preferred(self) -> str:
-        """XLA's text if it has few tiles, or else the pattern, XLA's text or CuTe's, whichever there is."""
-        layout = self.layout.layout if isinstance(self.layout, Shape) else None
-        if layout and len(layout.tiles) <= READABLE_TILES and layout.tail_padding_alignment_in_elements == 1:
-            return self.xla
-        return self.pattern or self.xla or self.cute
+
+def best_spellings(table: Table, buffer: Buffer) -> Spellings | None:
+    """The texts of the first closed form of a table that fills the buffer, or of one that ends before it."""
+    first: Spellings | None = None
+    for form in islice(closed_forms(table), MOST_FORMS):
+        found = spellings(form, buffer)
+        if found and buffer.fits(found.layout):
+            return found
+        first = first or found
+    return first
 
 
 def spellings(form: ClosedForm, buffer: Buffer) -> Spellings | None:
     """The texts of a closed form, each read back and compared; None if none describes the buffer."""
     cute = cute_shape(form, buffer)
     text = str(cute.layout) if cute else ""
-    shape = _xla(form, buffer) if form.is_plain else None
-    pattern = _pattern(form.chains, buffer) if form.is_plain else ""
-    layout = shape or cute
+    tiled = _xla(form, buffer) if form.is_plain else None
+    pattern, blocked = _pattern(form.chains, buffer) if form.is_plain else ("", None)
+    shape = min(filter(None, (tiled, blocked)), key=_cost, default=None)
+    if blocked and shape and _cost(shape) > READABLE:
+        return Spellings(blocked, pattern, str(blocked), pattern, text)
+    if shape:
+        return Spellings(shape, str(shape), str(shape), pattern, text)
+    return cute and Spellings(cute, text, "", "", text)
+
+
+def _cost(shape: Shape) -> tuple[int, int]:
+    """What makes XLA's text hard to read: a padded tail, many tiles, and long ones."""
+    layout = shape.layout
     if layout is None:
-        return None
-    return Spellings(layout, str(shape) if shape else "", pattern, text)
+        return 0, 0
+    tail = layout.tail_padding_alignment_in_elements > 1
+    return len(layout.tiles) + 8 * tail, sum(map(len, layout.tiles))
 
 
 def _xla(form: ClosedForm, buffer: Buffer) -> Shape | None:
@@ -71,12 +91,12 @@ def _xla(form: ClosedForm, buffer: Buffer) -> Shape | None:
         return None
 
 
-def _pattern(chains: tuple[Chain, ...], buffer: Buffer) -> str:
-    """The pattern of the same buffer; "" if there are holes or padding that no pattern has."""
+def _pattern(chains: tuple[Chain, ...], buffer: Buffer) -> tuple[str, Shape | None]:
+    """The pattern of the same buffer and its shape; "" if there are holes or padding that no pattern has."""
     digits = sorted(digits_of(chains, buffer.dims), key=lambda digit: digit.stride)
     rooms = rooms_of(digits, buffer.slots)
     if rooms is None or len(buffer.dims) > MOST_LETTERS:
-        return ""
+        return "", None
     left: list[str] = []
     sizes: list[str] = []
     names: dict[Digit, str] = {}
@@ -90,19 +110,21 @@ def _pattern(chains: tuple[Chain, ...], buffer: Buffer) -> str:
         sizes += [f"{named[d]}={rooms[d]}" for d in kept]
     order = " ".join(names[d] for d in reversed(digits))
     text = ", ".join([f"{' '.join(left)} -> {order}".strip(), *sizes])
-    return text if _same(text, chains, buffer) else ""
+    shape = _read(text, chains, buffer)
+    return (text, shape) if shape else ("", None)
 
 
-def _same(text: str, chains: tuple[Chain, ...], buffer: Buffer) -> bool:
-    """Whether a pattern means these chains."""
+def _read(text: str, chains: tuple[Chain, ...], buffer: Buffer) -> Shape | None:
+    """The shape of a pattern, if it means these chains."""
     bits = {"element_size_in_bits": buffer.packed_bits} if buffer.packed_bits else {}
     try:
         shape = as_layout(text, dtype=buffer.element, dims=buffer.dims, **bits)
-        if not isinstance(shape, Shape) or not buffer.fits(shape):
-            return False
-        return str(from_xla(shape)) == str(layout_of(chains))
+        same = (
+            isinstance(shape, Shape) and buffer.fits(shape) and str(from_xla(shape)) == str(layout_of(chains))
+        )
     except LayoutError:
-        return False
+        return None
+    return shape if same and isinstance(shape, Shape) else None
 
 
 def _letters(rank: int) -> str:

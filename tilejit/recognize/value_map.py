@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from codegen import dataclass
 from tilejit.recognize.bit_patterns import CHUNK, Patterns
 
+_EXTENDED = "sign-extended to"
 MAX_TABLE_BITS = 8
 """The widest elements whose values a table lists."""
 
@@ -38,6 +39,11 @@ class ValueMap:
     addend: int = 0
     bits: tuple[int, ...] = ()
     partial: bool = False
+
+    @property
+    def extends_sign(self) -> bool:
+        """Whether a byte has a narrower signed integer."""
+        return self.text.startswith(_EXTENDED)
 
     def applied(self, patterns: Patterns) -> Patterns:
         """What slots hold for patterns."""
@@ -194,7 +200,7 @@ def _named(known: NDArray[np.int64], values: NDArray[np.int64], bits: int, width
     negative = every >> bits - 1 & 1
     candidates = [
         ("", every),
-        (f"sign-extended to {width} bits", every | negative * (mask >> bits << bits)),
+        (f"{_EXTENDED} {width} bits", every | negative * (mask >> bits << bits)),
         (f"x ^ {xor}", every ^ xor),
         (_sum_text(addend, width), every + addend & mask),
         (_sum_text(addend & small, bits), every + addend & small),
