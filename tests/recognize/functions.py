@@ -104,3 +104,54 @@ def by_slots(slots: Sequence[int] | Array, spec: Spec) -> Callable[[Array], Arra
         return packed_bits(out, spec.bits) if spec.packed else out
 
     return function
+
+
+def ggml_q5_0(codes: Array) -> bytes:
+    """ggml Q5_0: a scale, bit 4 of each of 32 codes in a word of 32 bits, then the low bits as in Q4_0."""
+    blocks = codes.reshape(-1, 32)
+    records = np.zeros(len(blocks), [("d", "<f2"), ("qh", "<u4"), ("qs", "u1", 16)])
+    records["d"] = 0.5
+    records["qh"] = np.bitwise_or.reduce(
+        (blocks >> 4).astype(np.uint32) << np.arange(32, dtype=np.uint32), axis=1
+    )
+    records["qs"] = blocks[:, :16] & 15 | (blocks[:, 16:] & 15) << 4
+    return records.tobytes()
+
+
+def ggml_q6_k(codes: Array) -> bytes:
+    """ggml Q6_K: per 256 codes 128 bytes with the low 4 bits, 64 with the high 2, then scales."""
+    parts = codes.reshape(-1, 2, 4, 32)
+    low = parts[:, :, :2] & 15 | (parts[:, :, 2:] & 15) << 4
+    high = np.bitwise_or.reduce((parts >> 4) << np.array([0, 2, 4, 6], np.uint8)[:, None], axis=2)
+    records = np.zeros(len(parts), [("ql", "u1", 128), ("qh", "u1", 64), ("scales", "i1", 16), ("d", "<f2")])
+    records["ql"] = low.reshape(-1, 128)
+    records["qh"] = high.reshape(-1, 64)
+    records["scales"] = -1
+    return records.tobytes()
+
+
+def fp6_llm(codes: Array) -> Array:
+    """FP6-LLM: per 64 x 64 codes, a plane of the high 2 bits, then one of the low 4 bits."""
+    rows, columns = codes.shape
+    parts = codes.reshape(rows // 64, 2, 2, 2, 8, columns // 16, 2, 8)[:, :, :, ::-1]
+    high = (parts >> 4).transpose(0, 5, 1, 4, 7, 3, 2, 6).reshape(-1, 4)
+    low = (parts & 15).transpose(0, 5, 1, 2, 4, 7, 3, 6).reshape(-1, 2)
+    return np.concatenate([high @ np.array([64, 16, 4, 1]), low @ np.array([16, 1])]).astype(np.uint8)
+
+
+def hqq_3_bits(codes: Array) -> Array:
+    """HQQ, int32 [ceil(R/10), C]: tenth t of the rows at bits 27 - 3 t."""
+    tenths = np.pad(codes, ((0, -len(codes) % 10), (0, 0))).reshape(10, -1, codes.shape[1]).astype(np.uint32)
+    return np.bitwise_or.reduce(tenths << (27 - 3 * np.arange(10, dtype=np.uint32))[:, None, None], axis=0)
+
+
+def bit_stream(codes: Array, bits: int) -> Array:
+    """Rows of codes as little-endian streams, padded to words of 32 bits."""
+    stream = (codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1).reshape(len(codes), -1)
+    return np.packbits(np.pad(stream, ((0, 0), (0, -stream.shape[1] % 32))), axis=1, bitorder="little")
+
+
+def gptq_3_bits(codes: Array) -> Array:
+    """GPTQ, qweight int32 [3 K/32, N]: a stream down each column, in which codes straddle words."""
+    words = bit_stream(np.ascontiguousarray(codes.T), 3).view("<u4")
+    return words.T.copy()

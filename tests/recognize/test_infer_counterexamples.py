@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.recognize.functions import Array, little_endian
+from tests.recognize.functions import Array
 
 DIMS = (8, 10)
 
@@ -192,14 +192,10 @@ def test_the_first_result_is_kept() -> None:
     assert refuted(function).kind == "lost"
 
 
-def test_bits_of_codes_in_two_planes() -> None:
-    found = refuted(
-        lambda x: np.concatenate([little_endian(x & 3, 2, "u1"), little_endian(x >> 2, 2, "u1")]),
-        "uint4",
-        (8, 8),
-    )
+def test_parts_of_complex_numbers_in_two_planes() -> None:
+    found = refuted(lambda x: np.stack([x.real, x.imag]), "c64")
     assert (found.kind, found.elements) == ("split", ((0, 0),))
-    assert "bits 0-1 are bits 0-1 of byte 0, bits 2-3 are bits 0-1 of byte 16" in str(found)
+    assert "the bits of element (0, 0) are not a slot of 64 bits" in str(found)
 
 
 def test_a_checksum() -> None:

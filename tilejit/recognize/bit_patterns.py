@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import dataclass
-from tilejit.layout.dtypes import PrimitiveType
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 
 Patterns: TypeAlias = NDArray[Any]
 """One unsigned integer for each element. A c128 element has the pattern of its real part; see `array_of`."""
@@ -58,7 +58,21 @@ def alphabet_of(element: PrimitiveType) -> Alphabet:
         return Alphabet(*_WIDE_FLOATS[element.name])
     if element.bits == 8:
         return Alphabet(0x40, 6) if element.name == "f8e8m0fnu" else Alphabet(0x20, 5)
-    return Alphabet(0x10, 4) if element.bits == 6 else Alphabet(0, 3)
+    return Alphabet(0, element.bits - 1)
+
+
+def safe_bits(element: PrimitiveType) -> list[int]:
+    """The bits of a pattern that can be flipped without making a NaN or a denormal."""
+    if element.kind == "complex":
+        half, mantissa = element.bits // 2, alphabet_of(element).bits
+        return [*range(mantissa), *(half + k for k in range(mantissa if half == 32 else 0))]
+    return list(range(alphabet_of(element).bits if element.kind == "float" else element.bits))
+
+
+def code_type(bits: int, *, signed: bool = False) -> PrimitiveType:
+    """The type of codes of that many bits, 1 to 8; XLA has no types of 3, 5, 6 and 7 bits."""
+    name = f"{'s' if signed else 'u'}{bits}"
+    return PRIMITIVE_TYPES.get(name) or PrimitiveType(name, bits, 8, "int8" if signed else "uint8")
 
 
 def pattern_dtype(element: PrimitiveType) -> np.dtype[Any]:

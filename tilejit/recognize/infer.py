@@ -6,7 +6,8 @@ How it works, for an array of n elements of b bits:
    b bits at a time, tell which element each slot of the buffer holds. Slots that never change are padding.
    Only differences from the first call count, so values may be XORed or offset by a constant.
 2. If a number is missing, log2(n) more calls send one bit each, as one of two values. These are told apart
-   whatever the function does to values, such as swapping the bytes of each.
+   whatever the function does to values, such as swapping the bytes of each. After that, every bit of every
+   element carries a number of its own, which shows codes whose bits lie in several planes.
 3. If a number is still missing, calls that differ in a single element show what becomes of it: it is lost, it
    is in two slots, its slot depends on another element, and so on. That is the counterexample.
 4. Otherwise, each element has a slot of its own. The slots become digits with strides, perhaps after an XOR
@@ -24,29 +25,39 @@ from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, shown
+from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import ElementLike, primitive_type
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.bit_patterns import Patterns, array_of, random_patterns
+from tilejit.recognize.bit_patterns import code_type, random_patterns
+from tilejit.recognize.bit_planes import planes_of
 from tilejit.recognize.closed_form import Buffer, contradiction
 from tilejit.recognize.counterexample import Counterexample, RefutedError
 from tilejit.recognize.inferred import NO_CLOSED_FORM, NOT_A_LAYOUT, InferredLayout
 from tilejit.recognize.locate import Located, locate
 from tilejit.recognize.padding import padding_of
-from tilejit.recognize.placement import Placement, scattered
-from tilejit.recognize.prober import Prober
+from tilejit.recognize.placement import Placement
+from tilejit.recognize.prober import Prober, dtypes_of
 from tilejit.recognize.refute import Inquiry, Suspect, Trial, bit_positions
 from tilejit.recognize.spellings import best_spellings
 from tilejit.recognize.value_map import ValueMap
 
 MAX_ELEMENTS = 1 << 27
 SEED = 143
+LEAST_BITS, MOST_ROUNDS = 256, 16
+"""The random bits that a result must agree with, and the most arrays of them."""
 
 
-def infer(function: Callable[[Any], Any], dtype: ElementLike, dims: Iterable[int]) -> InferredLayout:
+def infer(
+    function: Callable[[Any], Any],
+    dtype: ElementLike,
+    dims: Iterable[int],
+    *,
+    element_size_in_bits: int | None = None,
+) -> InferredLayout:
     """Find the layout of what a function packs, by calling it with arrays of known elements.
 
     >>> def pack(x):  # GPTQ: eight codes of a column in a word of 32 bits
@@ -77,6 +88,7 @@ def infer(function: Callable[[Any], Any], dtype: ElementLike, dims: Iterable[int
             stands for codes: the function gets uint8 or int8 arrays with one code in each byte, or, if it
             raises for those, arrays of ml_dtypes' type. A dtype such as ml_dtypes.uint4 is used as it is.
         dims: the dimensions of the arrays in elements.
+        element_size_in_bits: the bits of a code, 1 to 7, if the arrays hold codes as uint8 or int8.
 
     Returns:
         An `InferredLayout`: the layout with its texts, padding, inverse and picture; a table of slots if
@@ -89,76 +101,90 @@ def infer(function: Callable[[Any], Any], dtype: ElementLike, dims: Iterable[int
     """
     if not callable(function):
         raise TypeError(f"expected a function of one array, got {type(function).__name__}")
-    element, sizes = primitive_type(dtype), int_tuple(dims, "dims")
+    element, sizes = _element(dtype, element_size_in_bits), int_tuple(dims, "dims")
     if not element.is_array_element:
         raise LayoutError(f"arrays cannot have dtype {element.name}\n  pass the dtype of an array")
     if min(sizes, default=1) < 0 or not 0 < prod(sizes) <= MAX_ELEMENTS:
         raise LayoutError(
             f"an array {dims_text(sizes)} has no elements, or more than 2^27\n  pass dims with fewer elements"
         )
-    probe = Prober(function, dtype, element, sizes)
+    codes = element_size_in_bits is not None
+    dtypes = (primitive_type(dtype).numpy,) if codes else dtypes_of(dtype, element)
+    probe = Prober(function, element, sizes, dtypes)
     try:
         return _layout_of(probe)
     except RefutedError as error:
         return _refuted(probe, error.counterexample)
 
 
+def _element(dtype: ElementLike, bits: int | None) -> PrimitiveType:
+    """The element type; with a number of bits, that of codes.
+
+    Raises:
+        LayoutError: only bytes hold codes, of 1 to 7 bits.
+        TypeError: the number of bits is not an integer.
+    """
+    element = primitive_type(dtype)
+    if bits is None:
+        return element
+    width = as_integer(bits, "element_size_in_bits")
+    if element.name not in ("u8", "s8"):
+        raise LayoutError(
+            f"element_size_in_bits is for codes in uint8 or int8 arrays, not for {element.name}\n  omit it"
+        )
+    if not 1 <= width <= 7:
+        raise LayoutError(f"element_size_in_bits is {shown(width)}\n  pass a width of codes from 1 to 7")
+    return code_type(width, signed=element.name == "s8")
+
+
 def _layout_of(probe: Prober) -> InferredLayout:
     """The result for a function, unless a call refutes it."""
     located = locate(probe)
-    size = located.trials[0].data.size
-    table = located.slots.reshape(probe.dims)
-    spelled = best_spellings(table, Buffer(probe.element, probe.dims, located.width, size))
-    spec = spelled.layout if spelled else None
     _verify(probe, located)
+    size = located.own.size
     padding = padding_of(probe, located)
-    slots = located.slots if spec is None else None
+    facts: dict[str, Any] = {
+        "primitive_type": probe.stored.name,
+        "dimensions": probe.dims,
+        "value_map": _value_text(probe, located.value_map),
+        "padding_slots": padding.slots,
+        "padding_value": padding.value,
+        "buffer": probe.result,
+        "buffer_bytes": size,
+        "array_dtype": probe.dtype,
+        "calls": probe.calls,
+        "_element": probe.element,
+        "_map": located.value_map,
+    }
+    if located.apart:
+        planes = planes_of(located.slots, probe.element, probe.dims, size)
+        bits = (*probe.dims, probe.element.bits)
+        facts |= {"planes": planes, "text": "; ".join(map(str, planes)), "element_bits": probe.element.bits}
+        placement = Placement(bits, 1, size, None, located.slots, padding.template)
+        return InferredLayout(**facts, _placement=placement)
+    table = located.slots.reshape(probe.dims)
+    spelled = best_spellings(table, Buffer(probe.stored, probe.dims, located.width, size))
+    spec = spelled.layout if spelled else None
+    slots = None if spelled else located.slots
+    facts |= spelled._asdict() if spelled else {"text": NO_CLOSED_FORM, "broken": contradiction(table)}
+    facts |= {"layout": spec and _filled(spec, padding.value), "element_bits": located.width}
     placement = Placement(probe.dims, located.width, size, spec, slots, padding.template)
-    return InferredLayout(
-        primitive_type=probe.element.name,
-        dimensions=probe.dims,
-        layout=spec if spec is None else _filled(spec, padding.value),
-        text=spelled.text if spelled else NO_CLOSED_FORM,
-        xla=spelled.xla if spelled else "",
-        pattern=spelled.pattern if spelled else "",
-        cute=spelled.cute if spelled else "",
-        element_bits=located.width,
-        value_map=_value_text(probe, located.value_map),
-        padding_slots=padding.slots,
-        padding_value=padding.value,
-        buffer=probe.result,
-        buffer_bytes=size,
-        array_dtype=probe.dtype,
-        calls=probe.calls,
-        broken=None if spelled else contradiction(table),
-        counterexample=None,
-        _placement=placement,
-        _map=located.value_map,
-    )
+    return InferredLayout(**facts, _placement=placement)
 
 
 def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
     """The result for a function that is not a layout."""
     return InferredLayout(
-        primitive_type=probe.element.name,
+        primitive_type=probe.stored.name,
         dimensions=probe.dims,
-        layout=None,
         text=NOT_A_LAYOUT,
-        xla="",
-        pattern="",
-        cute="",
         element_bits=probe.element.bits,
-        value_map="",
-        padding_slots=0,
-        padding_value=None,
         buffer=probe.result,
         buffer_bytes=0 if probe.first is None else probe.first.size,
         array_dtype=probe.dtype,
         calls=probe.calls,
-        broken=None,
         counterexample=counterexample,
-        _placement=None,
-        _map=None,
+        _element=probe.element,
     )
 
 
@@ -170,31 +196,29 @@ def _value_text(probe: Prober, value_map: ValueMap | None) -> str:
 
 
 def _verify(probe: Prober, located: Located) -> None:
-    """Compare the buffer of random elements with what the slots say, and repeat the first call.
+    """Compare buffers of random elements with what the slots say, and repeat the first call.
 
     Raises:
         RefutedError: an element's bits differ.
     """
-    patterns = random_patterns(probe.element, probe.count, SEED)
-    trial = Trial(patterns, probe(patterns, "random elements"))
-    words = _words(probe, located, patterns)
-    wrong = (scattered(words, located.slots, located.width, trial.data.size) ^ trial.data) & located.own
-    if wrong.any():
-        slot = int(bit_positions(wrong)[0]) // located.width
-        number = int(np.argmax(located.slots == slot))
-        inquiry = Inquiry.of(probe, located.width, [*located.trials, trial])
-        raise RefutedError(inquiry.counterexample([Suspect(number)]))
+    for number in range(_rounds(probe)):
+        patterns = random_patterns(probe.element, probe.count, SEED + number)
+        trial = Trial(patterns, probe(patterns, "random elements"))
+        wrong = (located.packed(patterns, probe) ^ trial.data) & located.own
+        if wrong.any():
+            slot = int(bit_positions(wrong)[0]) // located.width
+            element = int(np.argmax(located.slots == slot)) // (probe.element.bits if located.apart else 1)
+            inquiry = Inquiry.of(probe, located.width, [*located.trials, trial])
+            raise RefutedError(inquiry.counterexample([Suspect(element)]))
     first = located.trials[0]
     wrong = (probe(first.patterns, "the array of the first call") ^ first.data) & located.own
     if wrong.any():
         raise RefutedError(Inquiry(probe, located.width, first, ~wrong).unstable())
 
 
-def _words(probe: Prober, located: Located, patterns: Patterns) -> Any:
-    """What the slots of elements hold."""
-    if probe.element.bits == 128:
-        return array_of(patterns, probe.element, probe.dtype)
-    return patterns if located.value_map is None else located.value_map.applied(patterns)
+def _rounds(probe: Prober) -> int:
+    """The number of random arrays: more for small ones, which have few values."""
+    return max(1, min(MOST_ROUNDS, LEAST_BITS // (probe.count * probe.element.bits)))
 
 
 def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:

@@ -11,10 +11,11 @@ from codegen import LayoutError, dataclass
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.cute.witness import Witness
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import lookup
+from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.bit_patterns import array_of, patterns_of
+from tilejit.recognize.bit_planes import BitPlane, joined_bits, separate_bits
 from tilejit.recognize.counterexample import Counterexample
 from tilejit.recognize.placement import Placement, checked_bytes
 from tilejit.recognize.value_map import ValueMap
@@ -50,44 +51,48 @@ class InferredLayout:
     Attributes:
         primitive_type: XLA's name of the element type.
         dimensions: the dimensions of the array in elements.
-        layout: the layout, which `as_layout` reads. None if there is none, or no closed form.
         text: the shortest text of the layout: XLA's text, a pattern, or CuTe's text. "no closed form" if only
             `slots` describes it, and "not a layout" with a counterexample.
-        xla: XLA's text, or "" if tiles cannot express the layout.
-        pattern: the layout as a pattern, or "" if there is none.
-        cute: CuTe's text of the layout.
         element_bits: the bits of an element in the buffer.
-        value_map: what the buffer holds for the pattern x of an element, such as "x ^ 8"; "" if it is x.
-        padding_slots: the slots of the buffer that hold no element.
-        padding_value: their value. None without padding; "several values" if they differ, but never change;
-            "uninitialized" if the function returned other ones in another call.
+        array_dtype: the dtype of the arrays that the function took.
         buffer: the dtype and dimensions of the array that the function returned, or its type.
         buffer_bytes: the size of the buffer.
-        array_dtype: the dtype of the arrays that the function took.
         calls: the number of calls of the function.
+        layout: the layout, which `as_layout` reads. None if there is none, or no closed form.
+        xla: XLA's text, or "" if tiles cannot express the layout.
+        pattern: the layout as a pattern, or "" if there is none.
+        cute: CuTe's text of the layout, or "".
+        planes: the layouts of parts of the elements, if the bits of an element are not side by side. Each
+            has the attributes `low`, the lowest bit of an element in it, `bits`, `layout` and `text`.
+        value_map: what the buffer holds for the pattern x of an element, such as "x ^ 8"; "" if it is x.
+        padding_slots: the slots of the buffer that hold no element; bytes, if there are planes.
+        padding_value: their value. None without padding; "several values" if they differ, but never change;
+            "uninitialized" if the function returned other ones in another call.
         broken: the first element, in C order, that keeps a table of slots from having a closed form.
         counterexample: what the function did that no layout does, or None.
     """
 
     primitive_type: str
     dimensions: tuple[int, ...]
-    layout: Spec | None
     text: str
-    xla: str
-    pattern: str
-    cute: str
     element_bits: int
-    value_map: str
-    padding_slots: int
-    padding_value: PaddingValue | str | None
+    array_dtype: np.dtype[Any]
     buffer: str
     buffer_bytes: int
-    array_dtype: np.dtype[Any]
     calls: int
-    broken: Witness | None
-    counterexample: Counterexample | None
-    _placement: Placement | None
-    _map: ValueMap | None
+    _element: PrimitiveType
+    layout: Spec | None = None
+    xla: str = ""
+    pattern: str = ""
+    cute: str = ""
+    planes: tuple[BitPlane, ...] = ()
+    value_map: str = ""
+    padding_slots: int = 0
+    padding_value: PaddingValue | str | None = None
+    broken: Witness | None = None
+    counterexample: Counterexample | None = None
+    _placement: Placement | None = None
+    _map: ValueMap | None = None
 
     @property
     def is_layout(self) -> bool:
@@ -105,9 +110,12 @@ class InferredLayout:
             An array of the array's dimensions.
 
         Raises:
-            LayoutError: the function is not a layout.
+            LayoutError: the function is not a layout, or the bits of an element are not side by side.
         """
-        return self._placed("slots").table().astype(np.int64)
+        placement = self._placed("slots")
+        if self.planes:
+            raise LayoutError("slots: the bits of elements are not side by side\n  use .planes")
+        return placement.table().astype(np.int64)
 
     def pack(self, x: ArrayLike) -> NDArray[np.uint8]:
         """Pack an array as the function does.
@@ -133,11 +141,11 @@ class InferredLayout:
                 f"expected an array {self.array_dtype}{dims_text(self.dimensions)}, got "
                 f"{array.dtype}{dims_text(array.shape)}\n  pass an array like those that the function takes"
             )
-        element = lookup(self.primitive_type)
-        if element.bits == 128:
+        if self._element.bits == 128:
             return placement.packed(np.ascontiguousarray(array).reshape(-1))
-        patterns = patterns_of(array, element)
-        return placement.packed(patterns if self._map is None else self._map.applied(patterns))
+        patterns = patterns_of(array, self._element)
+        values = patterns if self._map is None else self._map.applied(patterns)
+        return placement.packed(separate_bits(values, self._element) if self.planes else values)
 
     def unpack(self, buffer: Buffer | NDArray[Any]) -> NDArray[Any]:
         """Unpack a buffer of the function: its inverse.
@@ -158,11 +166,11 @@ class InferredLayout:
             TypeError: the buffer is not bytes-like.
         """
         placement = self._placed("unpack")
-        element = lookup(self.primitive_type)
         words = placement.unpacked(checked_bytes(buffer, self.buffer_bytes))
-        if element.bits < 128:
-            patterns = words if self._map is None else self._map.inverted(words)
-            words = array_of(patterns, element, self.array_dtype)
+        if self._element.bits < 128:
+            values = joined_bits(words, self._element) if self.planes else words
+            patterns = values if self._map is None else self._map.inverted(values)
+            words = array_of(patterns, self._element, self.array_dtype)
         return words.reshape(self.dimensions)
 
     def show(self) -> LayoutPicture:
@@ -179,7 +187,8 @@ class InferredLayout:
         """
         self._placed("show")
         if self.layout is None:
-            raise LayoutError("a layout without a closed form cannot be drawn\n  use .slots(), its table")
+            fix = "show the layout of one of .planes" if self.planes else "use .slots(), its table"
+            raise LayoutError(f"a layout without a closed form cannot be drawn\n  {fix}")
         return show(self.layout)
 
     def _placed(self, call: str) -> Placement:
@@ -196,7 +205,11 @@ class InferredLayout:
         if self.counterexample is not None:
             return _lines(f"{array}: {self.text}", [("because", str(self.counterexample)), calls])
         head = self.text if self.text.startswith(array) else f"{array}: {self.text}"
+        if self.planes:
+            head = f"{array}: {len(self.planes)} plane{'s' * (len(self.planes) > 1)} of bits"
+        unit = "bytes" if self.planes else "slots"
         facts = [
+            *(("plane", str(plane)) for plane in self.planes),
             ("xla", self.xla if self.xla != self.text else ""),
             ("pattern", self.pattern if self.pattern != self.text else ""),
             ("cute", self.cute if self.cute != self.text else ""),
@@ -206,7 +219,7 @@ class InferredLayout:
             ("buffer", f"{self.buffer_bytes} bytes, returned as {self.buffer}"),
             (
                 "padding",
-                f"{self.padding_slots} slots: {self.padding_value}" if self.padding_slots else "none",
+                f"{self.padding_slots} {unit}: {self.padding_value}" if self.padding_slots else "none",
             ),
             calls,
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,13 @@ from tilejit.recognize.bit_patterns import (
     Alphabet,
     Patterns,
     alphabet_of,
+    array_of,
     constant,
     digits_of_numbers,
     places_of,
     random_patterns,
 )
+from tilejit.recognize.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
 from tilejit.recognize.counterexample import RefutedError
 from tilejit.recognize.placement import all_ones, scattered
 from tilejit.recognize.prober import Prober
@@ -35,8 +38,9 @@ class Located:
     """The slot of each element.
 
     Attributes:
-        slots: the slot of each element in C order.
+        slots: the slot of each element in C order, or of each bit of each element.
         width: the bits of a slot.
+        apart: whether bits have slots, because those of an element are not side by side.
         value_map: what happens to the elements' patterns; None for nothing.
         own: the bits of the buffer that hold elements.
         trials: some of the probes, the first one first.
@@ -44,9 +48,23 @@ class Located:
 
     slots: Table
     width: int
+    apart: bool
     value_map: ValueMap | None
     own: Bytes
     trials: tuple[Trial, ...]
+
+    def packed(self, patterns: Patterns, probe: Prober) -> Bytes:
+        """The buffer for elements, with zeros in the padding."""
+        words = words_of(patterns, probe, self.value_map, self.apart)
+        return scattered(words, self.slots, self.width, self.own.size)
+
+
+def words_of(patterns: Patterns, probe: Prober, value_map: ValueMap | None, apart: bool) -> NDArray[Any]:
+    """What the slots of elements with these patterns hold."""
+    if probe.element.bits == 128:
+        return array_of(patterns, probe.element, probe.dtype)
+    values = patterns if value_map is None else value_map.applied(patterns)
+    return separate_bits(values, probe.element) if apart else values
 
 
 def locate(probe: Prober) -> Located:
@@ -54,7 +72,8 @@ def locate(probe: Prober) -> Located:
 
     First, elements carry as many bits of their numbers as their type safely holds. If that does not show a
     slot for each element, every element carries one bit: two values are enough to read it, whatever the
-    function does to values. If that fails as well, calls that differ in one element show why.
+    function does to values. If that fails as well, every bit carries bits of its own number. At last, calls
+    that differ in one element show why there are no slots.
 
     Raises:
         RefutedError: not every element has a slot.
@@ -67,9 +86,11 @@ class _Search:
     """The probes so far, and the elements that they do not explain."""
 
     def __init__(self, probe: Prober) -> None:
-        self.probe, self.element, self.count = probe, probe.element, probe.count
-        self.alphabet = alphabet_of(probe.element)
-        self.zero = self.trial(constant(self.element, self.count, self.alphabet.base), "equal elements")
+        self.probe, self.count = probe, probe.count
+        zero = constant(probe.element, self.count, alphabet_of(probe.element).base)
+        self.zero = self.trial(zero, "equal elements")
+        self.element = probe.element  # the first call decides between codes and other arrays
+        self.alphabet = alphabet_of(self.element)
         self.suspects: list[Suspect] = []
         if slot_count(self.zero.data.size, self.element.bits) >= 1 << 31:
             raise LayoutError(
@@ -90,6 +111,7 @@ class _Search:
         self.random = self.trial(random_patterns(self.element, self.count, SEED), "random elements")
         probes = DigitProbes(self.zero.data, self.ones.data, data, bits)
         found = self.read(probes, ("xor", "difference")) or self.read(self.single_bits(), ("two values",))
+        found = found or self.read_apart()
         if found is None:
             inquiry = Inquiry.of(self.probe, self.widths()[-1], [self.zero, self.random])
             raise RefutedError(inquiry.counterexample(self.suspects))
@@ -125,6 +147,29 @@ class _Search:
                 if found is not None:
                     return found
         return None
+
+    def read_apart(self) -> Located | None:
+        """The slot of each bit, if those of an element are not side by side."""
+        element, bits = self.element, self.element.bits
+        if element.kind not in ("signed", "unsigned") or bits * self.count > MOST_BITS:
+            return None  # other elements would be NaN or denormal
+        digits = (bit_digits(element, self.count, place) for place in range(places_of(bits * self.count, 1)))
+        data = tuple(self.probe(numbers, "bits of the bits' numbers") for numbers in digits)
+        probes = DigitProbes(self.zero.data, self.ones.data, data, 1)
+        table = read_slots(probes, 1, 1, bits * self.count, "xor")
+        if table.lost or table.rivals[0].size:
+            return None
+        held = taken(slot_values(self.zero.data, 1), table.slots).reshape(-1, bits)
+        if np.any(held != held[0]):
+            return None
+        xor = int(joined_bits(held[0], element)[0])
+        value_map = ValueMap(f"x ^ {xor}", xor=xor) if xor else None
+        own = scattered(
+            np.broadcast_to(all_ones(1), (table.slots.size,)), table.slots, 1, self.zero.data.size
+        )
+        found = Located(table.slots, 1, True, value_map, own, (self.zero, self.ones, self.random))
+        wrong = any(np.any((found.packed(t.patterns, self.probe) ^ t.data) & own) for t in found.trials)
+        return None if wrong else found
 
     def without_rivals(self, table: SlotTable, width: int) -> Table | None:
         """The slots of a table after probes have decided between several slots that spell one number.
@@ -187,7 +232,7 @@ class _Search:
                 if refuted is not None and refuted.kind == "changed":
                     raise RefutedError(refuted)
             return None
-        return Located(slots, width, found, own, (self.zero, self.ones, self.random))
+        return Located(slots, width, False, found, own, (self.zero, self.ones, self.random))
 
     def add_equal(self, pairs: Pairs, trial: Trial, slots: Table, width: int, own: Bytes) -> None:
         """Add the pairs of a probe with equal elements: one pair if their slots are equal."""

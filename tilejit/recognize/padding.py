@@ -14,14 +14,14 @@ from tilejit.recognize.inferred import SEVERAL, UNINITIALIZED
 from tilejit.recognize.locate import Located
 from tilejit.recognize.prober import Prober
 from tilejit.recognize.refute import dependence
-from tilejit.recognize.slots import Bytes, slot_count, slot_values
+from tilejit.recognize.slots import Bytes, slot_values
 
 
 class FoundPadding(NamedTuple):
     """The padding of a buffer.
 
     Attributes:
-        slots: the number of slots without elements.
+        slots: the number of slots without elements; of bytes, if bits of elements have slots of their own.
         value: what they hold, as `InferredLayout.padding_value` describes it.
         template: the buffer with zeros for all elements; None if it has only zeros, or is not the same in all
             calls.
@@ -39,7 +39,9 @@ def padding_of(probe: Prober, located: Located) -> FoundPadding:
         RefutedError: bits beside the elements depend on them.
     """
     first, own = located.trials[0].data, located.own
-    slots = slot_count(first.size, located.width) - probe.count
+    width = 8 if located.apart else located.width
+    free = slot_values(own, width) == 0
+    slots = int(np.count_nonzero(free))
     rest = first & ~own
     varied = probe.varied & ~own
     if varied.any():
@@ -51,12 +53,11 @@ def padding_of(probe: Prober, located: Located) -> FoundPadding:
     if not slots:
         return FoundPadding(0, None, template)
     if template is None:
-        return FoundPadding(slots, _value(probe, located.width, 0), None)
-    free = slot_values(own, located.width) == 0
-    held: NDArray[Any] = slot_values(rest, located.width)[free]
+        return FoundPadding(slots, _value(probe, width, 0), None)
+    held: NDArray[Any] = slot_values(rest, width)[free]
     if (held != held[0]).any():
         return FoundPadding(slots, SEVERAL, template)
-    return FoundPadding(slots, _value(probe, located.width, int(held[0])), template)
+    return FoundPadding(slots, _value(probe, width, int(held[0])), template)
 
 
 def _value(probe: Prober, width: int, word: int) -> PaddingValue:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from codegen import LayoutError
 from tilejit.arrays.array_likes import as_numpy
-from tilejit.layout.dtypes import ElementLike, PrimitiveType
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType
 from tilejit.layout.helpers import dims_text
-from tilejit.recognize.bit_patterns import CHUNK, Patterns, array_of
+from tilejit.recognize.bit_patterns import CHUNK, Patterns, array_of, code_type
 from tilejit.recognize.counterexample import Counterexample, RefutedError
 from tilejit.recognize.slots import Bytes
 from tilejit.tiled.tiled_array import TiledArray
@@ -25,7 +25,8 @@ class Prober:
     """A pack function of one array, and what its calls have shown so far.
 
     Attributes:
-        element: the element type of the arrays.
+        element: the element type of the arrays. Codes of a floating-point type become unsigned integers.
+        stored: the element type of the buffer's layout.
         dims: their dimensions.
         dtype: their dtype: that of the elements, or uint8 or int8 for codes.
         calls: the number of calls.
@@ -35,13 +36,20 @@ class Prober:
     """
 
     def __init__(
-        self, function: PackFunction, dtype: ElementLike, element: PrimitiveType, dims: tuple[int, ...]
-    ):
+        self,
+        function: PackFunction,
+        element: PrimitiveType,
+        dims: tuple[int, ...],
+        dtypes: tuple[np.dtype[Any], ...],
+    ) -> None:
         self.function = function
         self.element = element
+        self.stored = (
+            element if element.name in PRIMITIVE_TYPES else code_type(8, signed=element.kind == "signed")
+        )
         self.dims = dims
-        self.dtypes = dtypes_of(dtype, element)
-        self.dtype = self.dtypes[0]
+        self.dtypes = dtypes
+        self.dtype = dtypes[0]
         self.calls = 0
         self.result = ""
         self.result_dtype: Any = None
@@ -93,6 +101,8 @@ class Prober:
                 failed.append((dtype, error))
                 continue
             self.dtypes, self.dtype = (dtype,), dtype
+            if self.element.kind == "float" and dtype == np.uint8:
+                self.element = code_type(self.element.bits)
             return result
         tried = "; ".join(
             f"on {dtype}{dims_text(self.dims)} it raised {type(error).__name__}: {_first_line(error)}"

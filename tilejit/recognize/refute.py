@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codegen import dataclass
-from tilejit.recognize.bit_patterns import Patterns, alphabet_of, array_of, constant, random_patterns
+from tilejit.recognize.bit_patterns import (
+    Patterns,
+    alphabet_of,
+    array_of,
+    constant,
+    random_patterns,
+    safe_bits,
+)
 from tilejit.recognize.counterexample import Counterexample
 from tilejit.recognize.prober import Prober
 from tilejit.recognize.slots import Bytes, slot_values
@@ -106,7 +113,9 @@ class Inquiry:
             return split
         touched = np.unique(bits // self.width).tolist()
         if len(touched) > 1:
-            return duplicated(self.probe, number, touched[0], touched[1])
+            index = index_of(self.probe, number)
+            text = f"element {index} changes slots {touched[0]} and {touched[1]}"
+            return Counterexample("duplicated", text, (index,), tuple(touched[:2]))
         return self.changed(suspect, touched[0])
 
     def bits_of(self, number: int) -> Bytes:
@@ -187,24 +196,22 @@ class Inquiry:
 
     def split(self, number: int) -> Counterexample | None:
         """The counterexample for an element whose bits move apart; None unless each bit moves to one bit."""
-        element = self.probe.element
         now = int(self.known.patterns[number])
-        count = element.bits if element.kind not in ("float", "complex") else alphabet_of(element).bits
-        moved: list[int] = []
-        for k in range(count):
-            found = bit_positions(self.changed_bits(self.known, number, now ^ 1 << k))
+        moved: dict[int, int] = {}
+        for bit in safe_bits(self.probe.element):
+            found = bit_positions(self.changed_bits(self.known, number, now ^ 1 << bit))
             if found.size != 1:
                 return None
-            moved.append(int(found[0]))
-        aligned = moved[0] % self.width == 0 and moved == list(range(moved[0], moved[0] + count))
-        if aligned or len(set(moved)) < count:
+            moved[bit] = int(found[0])
+        aligned = len({position - bit for bit, position in moved.items()}) == 1 and moved[0] % self.width == 0
+        if aligned or len(set(moved.values())) < len(moved):
             return None
         index = index_of(self.probe, number)
         return Counterexample(
             "split",
             f"the bits of element {index} are not a slot of {self.width} bits: {_runs(moved)}",
             (index,),
-            tuple(sorted({bit // self.width for bit in moved})),
+            tuple(sorted({position // self.width for position in moved.values()})),
         )
 
     def changed(self, suspect: Suspect, slot: int) -> Counterexample:
@@ -313,17 +320,17 @@ def bit_positions(data: Bytes) -> Any:
     return places[row] * 8 + bit
 
 
-def _runs(moved: list[int]) -> str:
+def _runs(moved: dict[int, int]) -> str:
     """Where bits of an element are, in runs of neighbors.
 
-    0 1 1024 1025 -> "bits 0-1 are bits 0-1 of byte 0, bits 2-3 are bits 0-1 of byte 128"
+    0: 0, 1: 1, 2: 1024, 3: 1025 -> "bits 0-1 are bits 0-1 of byte 0, bits 2-3 are bits 0-1 of byte 128"
     """
     runs: list[tuple[int, int]] = []
-    for k, bit in enumerate(moved):
-        if runs and bit == moved[k - 1] + 1 and bit % 8:
-            runs[-1] = runs[-1][0], k
+    for bit, position in moved.items():
+        if runs and position % 8 and moved.get(bit - 1) == position - 1:
+            runs[-1] = runs[-1][0], bit
         else:
-            runs.append((k, k))
+            runs.append((bit, bit))
     texts = [
         f"{_range(low, high)} {'is' if low == high else 'are'} "
         f"{_range(moved[low] % 8, moved[high] % 8)} of byte {moved[low] // 8}"

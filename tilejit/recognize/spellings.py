@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from math import prod
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.bridge.from_xla import BoundedLayout, from_xla
 from tilejit.layout.bridge.to_xla import to_xla
 from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.recognize.closed_form import Buffer, ClosedForm, Table, closed_forms, cute_shape, rooms_of
 
@@ -63,8 +65,10 @@ def spellings(form: ClosedForm, buffer: Buffer) -> Spellings | None:
     shape = min(filter(None, (tiled, blocked)), key=_cost, default=None)
     if blocked and shape and _cost(shape) > READABLE:
         return Spellings(blocked, pattern, str(blocked), pattern, text)
-    if shape:
+    if shape and (_cost(shape) <= READABLE or not text):
         return Spellings(shape, str(shape), str(shape), pattern, text)
+    if shape:
+        return Spellings(shape, min(str(shape), text, key=len), str(shape), pattern, text)
     return cute and Spellings(cute, text, "", "", text)
 
 
@@ -116,15 +120,19 @@ def _pattern(chains: tuple[Chain, ...], buffer: Buffer) -> tuple[str, Shape | No
 
 def _read(text: str, chains: tuple[Chain, ...], buffer: Buffer) -> Shape | None:
     """The shape of a pattern, if it means these chains."""
-    bits = {"element_size_in_bits": buffer.packed_bits} if buffer.packed_bits else {}
     try:
-        shape = as_layout(text, dtype=buffer.element, dims=buffer.dims, **bits)
-        same = (
-            isinstance(shape, Shape) and buffer.fits(shape) and str(from_xla(shape)) == str(layout_of(chains))
-        )
+        shape = as_layout(text, dtype=PRIMITIVE_TYPES["u8"], dims=buffer.dims)
+        if (
+            not isinstance(shape, Shape)
+            or shape.layout is None
+            or str(from_xla(shape)) != str(layout_of(chains))
+        ):
+            return None
+        layout = replace(shape.layout, element_size_in_bits=buffer.packed_bits)
+        shape = replace(shape, primitive_type=buffer.element.name, layout=layout)
     except LayoutError:
         return None
-    return shape if same and isinstance(shape, Shape) else None
+    return shape if buffer.fits(shape) else None
 
 
 def _letters(rank: int) -> str:
