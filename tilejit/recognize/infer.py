@@ -29,7 +29,7 @@ from codegen import LayoutError, shown
 from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.bit_patterns import code_type, random_patterns
@@ -72,10 +72,8 @@ def infer(
 
     A function that is not a layout is refuted by what it did:
 
-    >>> tilejit.infer(lambda x: x + np.roll(x, 1), "uint8", (8,))
-    u8[8]: not a layout
-    because   slot 0 depends on elements (0,) and (7,): it changes with either of them
-    calls     32
+    >>> tilejit.infer(lambda x: x + np.roll(x, 1), "uint8", (8,)).counterexample
+    slot 0 depends on elements (0,) and (7,): it changes with either of them
 
     The function is called about log2(n) / b + 5 times for n elements of b bits, and about 3 log2(n) + 60
     times more if it changes values or is not a layout. It must return the whole buffer, and the same bytes
@@ -109,7 +107,7 @@ def infer(
             f"an array {dims_text(sizes)} has no elements, or more than 2^27\n  pass dims with fewer elements"
         )
     codes = element_size_in_bits is not None
-    dtypes = (primitive_type(dtype).numpy,) if codes else dtypes_of(dtype, element)
+    dtypes = (array_dtype(dtype),) if codes else dtypes_of(dtype, element)
     probe = Prober(function, element, sizes, dtypes)
     try:
         return _layout_of(probe)

@@ -212,8 +212,7 @@ class _Search:
             RefutedError: two values of an element give the same slot.
         """
         pairs = Pairs(min(self.element.bits, 64), min(width, 64))
-        ones = np.broadcast_to(all_ones(width), (self.count,))
-        own = scattered(ones, slots, width, self.zero.data.size)
+        own = self.bits_of(slots, width)
         for trial in (self.zero, self.ones):
             self.add_equal(pairs, trial, slots, width, own)
         pairs.add(self.random.patterns, taken(slot_values(self.random.data, width), slots))
@@ -233,6 +232,13 @@ class _Search:
                     raise RefutedError(refuted)
             return None
         return Located(slots, width, False, found, own, (self.zero, self.ones, self.random))
+
+    def bits_of(self, slots: Table, width: int) -> Bytes:
+        """The bits of the buffer that slots cover."""
+        size = self.zero.data.size
+        if slots.size * width == 8 * size:
+            return np.full(size, 0xFF, np.uint8)
+        return scattered(np.broadcast_to(all_ones(width), (slots.size,)), slots, width, size)
 
     def add_equal(self, pairs: Pairs, trial: Trial, slots: Table, width: int, own: Bytes) -> None:
         """Add the pairs of a probe with equal elements: one pair if their slots are equal."""

@@ -20,7 +20,7 @@ CHUNK = 1 << 16
 """Slots that are read at a time, so that intermediate results stay in the cache."""
 
 Table = NDArray[np.int32]
-Numbers = NDArray[np.int64]
+Numbers = NDArray[Any]
 
 
 class DigitProbes(NamedTuple):
@@ -90,7 +90,7 @@ def read_slots(probes: DigitProbes, width: int, element_bits: int, count: int, r
         parts = []
         for place, numbers in spelled():
             beaten = slots[numbers] != place
-            parts.append(np.stack([place[beaten], numbers[beaten] - 1]))
+            parts.append(np.stack([place[beaten], numbers[beaten].astype(np.int64) - 1]))
         rivals = np.concatenate(parts, axis=1)
     return SlotTable(slots[1:], lost, (rivals[0], rivals[1]))
 
@@ -99,7 +99,8 @@ def _numbers(probes: DigitProbes, width: int, mask: int, reading: Reading, start
     """The numbers that slots from `start` on spell; 0 for those that spell none."""
     read: Callable[[Bytes], Any] = lambda data: slot_values(data, width, start, start + CHUNK)  # noqa: E731
     zero = read(probes.zero)
-    numbers = np.zeros(zero.size, np.int64)
+    bits = probes.bits * len(probes.places)
+    numbers: Numbers = np.zeros(zero.size, np.int32 if bits < 32 else np.int64)
     valid = np.ones(zero.size, np.bool_)
     one = read(probes.ones) if reading == "two values" else zero
     if reading == "two values":
@@ -112,7 +113,7 @@ def _numbers(probes: DigitProbes, width: int, mask: int, reading: Reading, start
         else:
             digit = (values ^ zero if reading == "xor" else values - zero) & zero.dtype.type(mask)
             valid &= digit >> zero.dtype.type(probes.bits) == 0 if probes.bits < 8 * zero.itemsize else True
-        numbers |= digit.astype(np.int64) << probes.bits * place
+        numbers |= digit.astype(numbers.dtype) << numbers.dtype.type(probes.bits * place)
     numbers[~valid] = 0
     return numbers
 

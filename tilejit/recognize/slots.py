@@ -51,8 +51,8 @@ def _narrow(data: Bytes, width: int, start: int, stop: int) -> Bytes:
     part = data[first:last]
     if part.size % group:
         part = np.concatenate([part, np.zeros(-part.size % group, np.uint8)])
-    word: NDArray[Any] = np.zeros(part.size // group, _word(group))
-    for k in range(group):
+    word: NDArray[Any] = part if group == 1 else np.zeros(part.size // group, _word(group))
+    for k in range(group if group > 1 else 0):
         word |= part[k::group].astype(word.dtype) << word.dtype.type(8 * k)
     out = np.empty((word.size, count), np.uint8)
     mask = word.dtype.type((1 << width) - 1)

@@ -69,7 +69,7 @@ def spellings(form: ClosedForm, buffer: Buffer) -> Spellings | None:
         return Spellings(shape, str(shape), str(shape), pattern, text)
     if shape:
         return Spellings(shape, min(str(shape), text, key=len), str(shape), pattern, text)
-    return cute and Spellings(cute, text, "", "", text)
+    return Spellings(cute, text, "", "", text) if cute else None
 
 
 def _cost(shape: Shape) -> tuple[int, int]:
