@@ -128,7 +128,7 @@ def test_planes_of_bytes() -> None:
 
 
 def test_wrong_widths() -> None:
-    with pytest.raises(tj.LayoutError, match="not for f32"):
+    with pytest.raises(tj.LayoutError, match="of codes, not f32"):
         tj.infer(np.copy, "f32", (3,), element_size_in_bits=4)
     for bits in (0, 8, -1):
         with pytest.raises(tj.LayoutError, match="pass a width of codes from 1 to 7"):

@@ -77,6 +77,73 @@ def test_few_elements_show_a_map() -> None:
     assert sorted(map(int, found.value_map.split()[2:])) == list(range(16))
 
 
+def within(low: int, high: int, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """A function that refuses values outside of a range."""
+
+    def checked(x: Array) -> Any:
+        if x.min() < low or x.max() > high:
+            raise ValueError("a value is out of range")
+        return function(x)
+
+    return checked
+
+
+RANGES: dict[str, tuple[str, tuple[int, int], Callable[[Array], Any], str, int]] = {
+    "zero points of GPTQ": ("uint8", (1, 16), lambda x: little_endian(x - 1), "x - 1", 4),
+    "bytes below 127": ("uint8", (0, 126), lambda x: x, "", 8),
+    "bytes with an offset": ("uint8", (8, 120), lambda x: x + np.uint8(120), "x + 120", 8),
+    "signed codes": ("s8", (-8, 7), lambda x: little_endian((x + 8).view(np.uint8)), "x ^ 8", 4),
+    "three values": ("uint8", (0, 2), lambda x: little_endian(x, 2, "u1"), "", 2),
+    "two values": ("uint8", (5, 6), lambda x: np.packbits(x - 5, bitorder="little"), "x + 1", 1),
+    "wide integers": ("s32", (-1000, 70000), lambda x: x + 1000, "x + 1000", 32),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_of_values(name: str) -> None:
+    dtype, (low, high), moved, text, bits = RANGES[name]
+    function = within(low, high, lambda x: moved(np.ascontiguousarray(x.T)))
+    with pytest.raises(tj.LayoutError, match="a value is out of range"):
+        tj.infer(function, dtype, (8, 16))
+    found = tj.infer(function, dtype, (8, 16), value_range=(low, high))
+    assert (found.value_map, found.element_bits) == (text, bits)
+    assert np.array_equal(found.slots(), np.arange(128).reshape(16, 8).T)
+    x = np.random.default_rng(1).integers(low, high + 1, (8, 16)).astype(found.array_dtype)
+    packed = np.asarray(function(x))
+    assert np.array_equal(found.unpack(packed), x)
+    assert found.pack(x).tobytes() == packed.tobytes()
+
+
+def test_a_range_of_wider_codes() -> None:
+    """Signed codes of 3 bits in 4."""
+    function = within(-4, 3, lambda x: little_endian((x & 15).view(np.uint8)))
+    found = tj.infer(function, "s8", (16, 8), element_size_in_bits=4, value_range=(-4, 3))
+    assert (found.value_map, found.element_bits) == ("sign-extended to 4 bits", 4)
+    assert str(found.layout) == "s4[16,8]{1,0:E(4)}"
+    x = np.random.default_rng(1).integers(-4, 4, (16, 8)).astype(np.int8)
+    assert np.array_equal(found.unpack(function(x)), x)
+
+
+def test_values_in_base_3() -> None:
+    """Five codes below 3 in a byte are not a layout."""
+    weights = np.array([81, 27, 9, 3, 1])
+    function = within(0, 2, lambda x: (x.reshape(-1, 5) @ weights).astype(np.uint8))
+    found = tj.infer(function, "uint8", (4, 10), value_range=(0, 2))
+    assert found.counterexample is not None
+    assert found.counterexample.kind == "combined"
+
+
+@pytest.mark.parametrize("bounds", [(3, 3), (5, 2), (0, 256), (-1, 3), (1,)])
+def test_wrong_ranges(bounds: Any) -> None:
+    with pytest.raises(tj.LayoutError, match="pass the smallest and the largest value, between 0 and 255"):
+        tj.infer(np.copy, "uint8", DIMS, value_range=bounds)
+
+
+def test_ranges_are_for_integers() -> None:
+    with pytest.raises(tj.LayoutError, match="value_range is for integers, not for f32"):
+        tj.infer(np.copy, "f32", DIMS, value_range=(0, 1))
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_every_dtype(name: str) -> None:
     element = PRIMITIVE_TYPES[name]

@@ -19,6 +19,9 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 Patterns: TypeAlias = NDArray[Any]
 """One unsigned integer for each element. A c128 element has the pattern of its real part; see `array_of`."""
 
+Bounds: TypeAlias = tuple[int, int]
+"""The smallest and the largest integer that a function takes."""
+
 CHUNK = 1 << 16
 """Elements that are computed at a time, so that intermediate results stay in the cache."""
 
@@ -32,22 +35,27 @@ _SMALLEST_EXPONENT, _EXPONENT_BITS = -8, 4
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The patterns base + 0, base + 1, ... that carry digits of a number; the low `bits` of `base` are zero.
+    """The patterns base + 0, base + 1, ... below 2**width that carry digits of a number.
 
-    u8 -> 0, 8 bits    f32 -> 1.0, 23 bits    f8e4m3fn -> 0.125, 5 bits
+    u8 -> 0, 8 bits    f32 -> 1.0, 23 bits    f8e4m3fn -> 0.125, 5 bits    u8 from 1 to 16 -> 1, 4 bits
     """
 
     base: int
     bits: int
+    width: int = 64
 
     @property
     def last(self) -> int:
         """The pattern of the largest digit."""
-        return self.base | (1 << self.bits) - 1
+        return self.base + (1 << self.bits) - 1 & (1 << self.width) - 1
 
 
-def alphabet_of(element: PrimitiveType) -> Alphabet:
-    """The patterns that carry digits as elements of a type."""
+def alphabet_of(element: PrimitiveType, bounds: Bounds | None = None) -> Alphabet:
+    """The patterns that carry digits as elements of a type; integers may have bounds."""
+    if bounds is not None:
+        low, high = bounds
+        digits = (high - low + 1).bit_length() - 1
+        return Alphabet(low & (1 << element.bits) - 1, min(digits, 32), element.bits)
     if element.kind == "complex":
         half = element.bits // 2
         base, bits = _WIDE_FLOATS[f"f{half}"]
@@ -91,14 +99,16 @@ def digits_of_numbers(element: PrimitiveType, count: int, alphabet: Alphabet, pl
     u8, 300 elements, place 1 -> 0 255 times, then 1 45 times
     """
     out = np.empty(count, pattern_dtype(element))
-    wide = np.dtype(np.uint64 if alphabet.last >> 32 else np.uint32)
+    wide = np.dtype(np.uint64 if max(alphabet.base, alphabet.last) >> 31 else np.uint32)
     numbers = np.arange(1, min(count, CHUNK) + 1, dtype=wide)
     digits = np.empty_like(numbers)
     for start in range(0, count, CHUNK):
         part = out[start : start + CHUNK]
         np.right_shift(numbers, wide.type(alphabet.bits * place), out=digits)
         digits &= wide.type((1 << alphabet.bits) - 1)
-        digits |= wide.type(alphabet.base)
+        digits += wide.type(alphabet.base)
+        if alphabet.width < 64:
+            digits &= wide.type((1 << alphabet.width) - 1)
         part[...] = digits[: part.size]
         numbers += wide.type(CHUNK)
     return out
@@ -109,10 +119,14 @@ def places_of(count: int, bits: int) -> int:
     return -(-count.bit_length() // bits)
 
 
-def random_patterns(element: PrimitiveType, count: int, seed: int) -> Patterns:
+def random_patterns(element: PrimitiveType, count: int, seed: int, bounds: Bounds | None = None) -> Patterns:
     """Random elements: all values of integers, finite and normal floating-point numbers of both signs."""
     rng = np.random.default_rng(seed)
     dtype = pattern_dtype(element)
+    if bounds is not None:
+        values = rng.integers(*bounds, size=count, endpoint=True)
+        bounded: Patterns = values.astype(dtype) & dtype.type((1 << element.bits) - 1)
+        return bounded
     noise = np.frombuffer(rng.bytes(count * dtype.itemsize), dtype)
     if element.kind in ("signed", "unsigned", "pred"):
         return noise & dtype.type((1 << element.bits) - 1) if element.bits < 8 else noise.copy()

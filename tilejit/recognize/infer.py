@@ -32,7 +32,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.bit_patterns import code_type, random_patterns
+from tilejit.recognize.bit_patterns import Bounds, code_type
 from tilejit.recognize.bit_planes import planes_of
 from tilejit.recognize.closed_form import Buffer, contradiction
 from tilejit.recognize.counterexample import Counterexample, RefutedError
@@ -57,6 +57,7 @@ def infer(
     dims: Iterable[int],
     *,
     element_size_in_bits: int | None = None,
+    value_range: tuple[int, int] | None = None,
 ) -> InferredLayout:
     """Find the layout of what a function packs, by calling it with arrays of known elements.
 
@@ -87,6 +88,7 @@ def infer(
             raises for those, arrays of ml_dtypes' type. A dtype such as ml_dtypes.uint4 is used as it is.
         dims: the dimensions of the arrays in elements.
         element_size_in_bits: the bits of a code, 1 to 7, if the arrays hold codes as uint8 or int8.
+        value_range: the smallest and the largest integer that the function takes, if it refuses others.
 
     Returns:
         An `InferredLayout`: the layout with its texts, padding, inverse and picture; a table of slots if
@@ -99,40 +101,73 @@ def infer(
     """
     if not callable(function):
         raise TypeError(f"expected a function of one array, got {type(function).__name__}")
-    element, sizes = _element(dtype, element_size_in_bits), int_tuple(dims, "dims")
-    if not element.is_array_element:
-        raise LayoutError(f"arrays cannot have dtype {element.name}\n  pass the dtype of an array")
+    sizes = int_tuple(dims, "dims")
+    probe = _prober(function, dtype, sizes, element_size_in_bits, value_range)
     if min(sizes, default=1) < 0 or not 0 < prod(sizes) <= MAX_ELEMENTS:
         raise LayoutError(
             f"an array {dims_text(sizes)} has no elements, or more than 2^27\n  pass dims with fewer elements"
         )
-    codes = element_size_in_bits is not None
-    dtypes = (array_dtype(dtype),) if codes else dtypes_of(dtype, element)
-    probe = Prober(function, element, sizes, dtypes)
     try:
         return _layout_of(probe)
     except RefutedError as error:
         return _refuted(probe, error.counterexample)
 
 
-def _element(dtype: ElementLike, bits: int | None) -> PrimitiveType:
-    """The element type; with a number of bits, that of codes.
+def _prober(
+    function: Callable[[Any], Any],
+    dtype: ElementLike,
+    dims: tuple[int, ...],
+    size: int | None,
+    bounds: object,
+) -> Prober:
+    """The function with the element type of its arrays, which may hold codes.
 
     Raises:
-        LayoutError: only bytes hold codes, of 1 to 7 bits.
-        TypeError: the number of bits is not an integer.
+        LayoutError: arrays cannot have the dtype, or codes do not fit it.
+        TypeError: the number of bits or a bound is not an integer.
     """
     element = primitive_type(dtype)
-    if bits is None:
-        return element
-    width = as_integer(bits, "element_size_in_bits")
-    if element.name not in ("u8", "s8"):
+    if not element.is_array_element:
+        raise LayoutError(f"arrays cannot have dtype {element.name}\n  pass the dtype of an array")
+    dtypes = dtypes_of(dtype, element)
+    widths: set[int] = set()
+    if size is not None:
+        width = as_integer(size, "element_size_in_bits")
+        if element.name not in ("u8", "s8"):
+            raise LayoutError(
+                f"element_size_in_bits is for uint8 and int8 arrays of codes, not {element.name}\n  omit it"
+            )
+        if not 1 <= width <= 7:
+            raise LayoutError(f"element_size_in_bits is {shown(width)}\n  pass a width of codes from 1 to 7")
+        dtypes, element = (array_dtype(dtype),), code_type(width, signed=element.name == "s8")
+        widths.add(width)
+    if bounds is None:
+        return Prober(function, element, dims, dtypes)
+    low, high = _bounds(bounds, primitive_type(dtype))
+    if element.storage_bits == 8:
+        bits = max(high.bit_length(), (-low - 1).bit_length()) + (element.kind == "signed")
+        element = code_type(max(bits, 1), signed=element.kind == "signed")
+        widths |= {element.bits, (high - low).bit_length()}
+    return Prober(function, element, dims, dtypes, (low, high), tuple(sorted(widths, reverse=True)))
+
+
+def _bounds(bounds: object, element: PrimitiveType) -> Bounds:
+    """The smallest and the largest value.
+
+    Raises:
+        LayoutError: they are not two integers of the type, in ascending order.
+        TypeError: they are not integers.
+    """
+    pair = int_tuple(bounds, "value_range")  # type: ignore[arg-type]
+    whole = element.integer_range
+    if whole is None or element.kind == "pred":
+        raise LayoutError(f"value_range is for integers, not for {element.name}\n  omit it")
+    if len(pair) != 2 or not whole[0] <= pair[0] < pair[1] <= whole[1]:
         raise LayoutError(
-            f"element_size_in_bits is for codes in uint8 or int8 arrays, not for {element.name}\n  omit it"
+            f"value_range is {str(pair)[:60]}\n"
+            f"  pass the smallest and the largest value, between {whole[0]} and {whole[1]}"
         )
-    if not 1 <= width <= 7:
-        raise LayoutError(f"element_size_in_bits is {shown(width)}\n  pass a width of codes from 1 to 7")
-    return code_type(width, signed=element.name == "s8")
+    return pair[0], pair[1]
 
 
 def _layout_of(probe: Prober) -> InferredLayout:
@@ -142,7 +177,7 @@ def _layout_of(probe: Prober) -> InferredLayout:
     size = located.own.size
     padding = padding_of(probe, located)
     facts: dict[str, Any] = {
-        "primitive_type": probe.stored.name,
+        "primitive_type": probe.stored(located.width).name,
         "dimensions": probe.dims,
         "value_map": _value_text(probe, located.value_map),
         "padding_slots": padding.slots,
@@ -161,7 +196,7 @@ def _layout_of(probe: Prober) -> InferredLayout:
         placement = Placement(bits, 1, size, None, located.slots, padding.template)
         return InferredLayout(**facts, _placement=placement)
     table = located.slots.reshape(probe.dims)
-    spelled = best_spellings(table, Buffer(probe.stored, probe.dims, located.width, size))
+    spelled = best_spellings(table, Buffer(probe.stored(located.width), probe.dims, located.width, size))
     spec = spelled.layout if spelled else None
     slots = None if spelled else located.slots
     facts |= spelled._asdict() if spelled else {"text": NO_CLOSED_FORM, "broken": contradiction(table)}
@@ -173,7 +208,7 @@ def _layout_of(probe: Prober) -> InferredLayout:
 def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
     """The result for a function that is not a layout."""
     return InferredLayout(
-        primitive_type=probe.stored.name,
+        primitive_type=probe.stored(probe.widths[0]).name,
         dimensions=probe.dims,
         text=NOT_A_LAYOUT,
         element_bits=probe.element.bits,
@@ -200,7 +235,7 @@ def _verify(probe: Prober, located: Located) -> None:
         RefutedError: an element's bits differ.
     """
     for number in range(_rounds(probe)):
-        patterns = random_patterns(probe.element, probe.count, SEED + number)
+        patterns = probe.random(SEED + number)
         trial = Trial(patterns, probe(patterns, "random elements"))
         wrong = (located.packed(patterns, probe) ^ trial.data) & located.own
         if wrong.any():

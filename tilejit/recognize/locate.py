@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,10 @@ from codegen import LayoutError, dataclass
 from tilejit.recognize.bit_patterns import (
     Alphabet,
     Patterns,
-    alphabet_of,
     array_of,
     constant,
     digits_of_numbers,
     places_of,
-    random_patterns,
 )
 from tilejit.recognize.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
 from tilejit.recognize.counterexample import RefutedError
@@ -87,10 +86,10 @@ class _Search:
 
     def __init__(self, probe: Prober) -> None:
         self.probe, self.count = probe, probe.count
-        zero = constant(probe.element, self.count, alphabet_of(probe.element).base)
+        zero = constant(probe.element, self.count, probe.alphabet.base)
         self.zero = self.trial(zero, "equal elements")
         self.element = probe.element  # the first call decides between codes and other arrays
-        self.alphabet = alphabet_of(self.element)
+        self.alphabet = probe.alphabet
         self.suspects: list[Suspect] = []
         if slot_count(self.zero.data.size, self.element.bits) >= 1 << 31:
             raise LayoutError(
@@ -108,7 +107,7 @@ class _Search:
         )
         data = tuple(self.probe(digits, "digits of the elements' numbers") for digits in places)
         self.ones = self.trial(constant(self.element, self.count, self.alphabet.last), "equal elements")
-        self.random = self.trial(random_patterns(self.element, self.count, SEED), "random elements")
+        self.random = self.trial(self.probe.random(SEED), "random elements")
         probes = DigitProbes(self.zero.data, self.ones.data, data, bits)
         found = self.read(probes, ("xor", "difference")) or self.read(self.single_bits(), ("two values",))
         found = found or self.read_apart()
@@ -119,9 +118,10 @@ class _Search:
 
     def widths(self) -> list[int]:
         """The widths of slots to try: an element may fill its bytes, or share them."""
-        stored, own = self.element.storage_bits, self.element.bits
+        stored = self.element.storage_bits
         fits = 8 * self.zero.data.size >= self.count * stored
-        return [stored] * (fits or own == stored) + [own] * (own < stored)
+        narrow = [width for width in self.probe.widths if width < stored]
+        return [stored] * (fits or not narrow) + narrow
 
     def single_bits(self) -> DigitProbes:
         """Probes in which elements have one of two values, which carry a bit of their numbers."""
@@ -142,7 +142,7 @@ class _Search:
         for reading in readings:
             for width in self.widths():
                 table = read_slots(probes, width, self.element.bits, self.count, reading)
-                slots = self.without_rivals(table, width)
+                slots = self.without_rivals(table, width, reading)
                 found = None if slots is None else self.agreed(slots, width)
                 if found is not None:
                     return found
@@ -151,7 +151,7 @@ class _Search:
     def read_apart(self) -> Located | None:
         """The slot of each bit, if those of an element are not side by side."""
         element, bits = self.element, self.element.bits
-        if element.kind not in ("signed", "unsigned") or bits * self.count > MOST_BITS:
+        if element.kind not in ("signed", "unsigned") or bits * self.count > MOST_BITS or self.probe.bounds:
             return None  # other elements would be NaN or denormal
         digits = (bit_digits(element, self.count, place) for place in range(places_of(bits * self.count, 1)))
         data = tuple(self.probe(numbers, "bits of the bits' numbers") for numbers in digits)
@@ -171,13 +171,14 @@ class _Search:
         wrong = any(np.any((found.packed(t.patterns, self.probe) ^ t.data) & own) for t in found.trials)
         return None if wrong else found
 
-    def without_rivals(self, table: SlotTable, width: int) -> Table | None:
+    def without_rivals(self, table: SlotTable, width: int, reading: Reading) -> Table | None:
         """The slots of a table after probes have decided between several slots that spell one number.
 
-        Memory that a function does not write may hold anything, also what earlier probes left there.
+        Memory that a function does not write may hold anything, also what earlier probes left there. Two
+        values don't show whether a slot holds a whole element or only some of its bits.
 
         Raises:
-            RefutedError: two slots follow an element in all probes.
+            RefutedError: two slots hold an element in all probes.
         """
         if table.lost:
             self.suspects.append(Suspect(int(np.argmax(table.slots < 0))))
@@ -188,10 +189,7 @@ class _Search:
         both = np.unique(numbers)
         slots, numbers = np.concatenate([slots, table.slots[both]]), np.concatenate([numbers, both])
         for round_ in range(MOST_ROUNDS):
-            bits = _noise(self.count, round_)
-            values = slot_values(self.probe(self.two_valued(bits), "elements of two values"), width)[slots]
-            low, high = (slot_values(trial.data, width)[slots] for trial in (self.zero, self.ones))
-            follows = values == np.where(bits[numbers], high, low)
+            follows = self.follows(slots, numbers, width, reading, SEED + 100 + round_)
             slots, numbers = slots[follows], numbers[follows]
             found, counts = np.unique(numbers, return_counts=True)
             if found.size < both.size:
@@ -202,8 +200,29 @@ class _Search:
                 out[numbers] = slots
                 return out
         number = int(found[counts > 1][0])
+        if reading == "two values":
+            self.suspects.append(Suspect(number))
+            return None
         first, second = slots[numbers == number][:2].tolist()
         raise RefutedError(duplicated(self.probe, number, first, second))
+
+    def follows(
+        self, slots: NDArray[Any], numbers: NDArray[Any], width: int, reading: Reading, seed: int
+    ) -> NDArray[np.bool_]:
+        """Whether slots hold what the reading expects of their elements, in another probe."""
+        low, high = (slot_values(trial.data, width)[slots] for trial in (self.zero, self.ones))
+        wanted: Patterns
+        if reading == "two values":
+            bits = np.frombuffer(np.random.default_rng(seed).bytes(self.count), np.uint8) & np.uint8(1)
+            values = slot_values(self.probe(self.two_valued(bits), "elements of two values"), width)[slots]
+            wanted = np.where(bits[numbers], high, low)
+            return np.asarray(values == wanted, np.bool_)
+        patterns = self.probe.random(seed)
+        values = slot_values(self.probe(patterns, "random elements"), width)[slots]
+        sent, base = patterns[numbers], patterns.dtype.type(self.alphabet.base)
+        wanted = low ^ sent ^ base if reading == "xor" else low + (sent - base)
+        mask = patterns.dtype.type((1 << min(width, self.element.bits, 64)) - 1)
+        return np.asarray((values ^ wanted) & mask == 0, np.bool_)
 
     def agreed(self, slots: Table, width: int) -> Located | None:
         """The slots if one value map explains what they hold in all probes.
@@ -218,10 +237,12 @@ class _Search:
         pairs.add(self.random.patterns, taken(slot_values(self.random.data, width), slots))
         found = pairs.value_map()
         if isinstance(found, ValueMap) and found.partial and self.element.kind in ("signed", "unsigned"):
-            for pattern in pairs.missing():
+            for pattern in sorted(self.domain.intersection(pairs.missing())):
                 trial = self.trial(constant(self.element, self.count, pattern), "equal elements")
                 self.add_equal(pairs, trial, slots, width, own)
             found = pairs.value_map()
+        if isinstance(found, ValueMap) and self.probe.bounds and found.table:
+            found = replace(found, domain=tuple(sorted(self.domain)))
         if isinstance(found, Collision):
             suspect = Suspect(found.second.number, found)
             self.suspects.append(suspect)
@@ -232,6 +253,12 @@ class _Search:
                     raise RefutedError(refuted)
             return None
         return Located(slots, width, False, found, own, (self.zero, self.ones, self.random))
+
+    @property
+    def domain(self) -> set[int]:
+        """The patterns of codes and bytes that the function takes."""
+        low, high = self.probe.bounds or (0, (1 << min(self.element.bits, 8)) - 1)
+        return {value & (1 << self.element.bits) - 1 for value in range(low, min(high, low + 255) + 1)}
 
     def bits_of(self, slots: Table, width: int) -> Bytes:
         """The bits of the buffer that slots cover."""
@@ -248,8 +275,3 @@ class _Search:
             pairs.add(trial.patterns[:1], value)
         else:
             pairs.add(trial.patterns, taken(values, slots))
-
-
-def _noise(count: int, number: int) -> NDArray[np.uint8]:
-    """Random bits, one in each byte."""
-    return np.frombuffer(np.random.default_rng(SEED + 100 + number).bytes(count), np.uint8) & np.uint8(1)

@@ -13,7 +13,16 @@ from codegen import LayoutError
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType
 from tilejit.layout.helpers import dims_text
-from tilejit.recognize.bit_patterns import CHUNK, Patterns, array_of, code_type
+from tilejit.recognize.bit_patterns import (
+    CHUNK,
+    Alphabet,
+    Bounds,
+    Patterns,
+    alphabet_of,
+    array_of,
+    code_type,
+    random_patterns,
+)
 from tilejit.recognize.counterexample import Counterexample, RefutedError
 from tilejit.recognize.slots import Bytes
 from tilejit.tiled.tiled_array import TiledArray
@@ -26,7 +35,9 @@ class Prober:
 
     Attributes:
         element: the element type of the arrays. Codes of a floating-point type become unsigned integers.
-        stored: the element type of the buffer's layout.
+        declared: the element type before that.
+        widths: the bits that an element may have in the buffer, if several share a byte.
+        bounds: the smallest and the largest integer that the function takes; None for all of the type.
         dims: their dimensions.
         dtype: their dtype: that of the elements, or uint8 or int8 for codes.
         calls: the number of calls.
@@ -41,12 +52,13 @@ class Prober:
         element: PrimitiveType,
         dims: tuple[int, ...],
         dtypes: tuple[np.dtype[Any], ...],
+        bounds: Bounds | None = None,
+        widths: tuple[int, ...] = (),
     ) -> None:
         self.function = function
-        self.element = element
-        self.stored = (
-            element if element.name in PRIMITIVE_TYPES else code_type(8, signed=element.kind == "signed")
-        )
+        self.element = self.declared = element
+        self.bounds = bounds
+        self.widths = widths or (element.bits,)
         self.dims = dims
         self.dtypes = dtypes
         self.dtype = dtypes[0]
@@ -60,6 +72,28 @@ class Prober:
     def count(self) -> int:
         """The number of elements."""
         return prod(self.dims)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The patterns that carry digits."""
+        return alphabet_of(self.element, self.bounds)
+
+    def random(self, seed: int, count: int | None = None) -> Patterns:
+        """Random elements that the function takes, by default one for each index."""
+        return random_patterns(self.element, self.count if count is None else count, seed, self.bounds)
+
+    def stored(self, width: int) -> PrimitiveType:
+        """The element type of a layout with slots of that many bits."""
+        known = self.declared
+        if known.name not in PRIMITIVE_TYPES:
+            known = code_type(8, signed=self.signed)
+        narrow = code_type(min(width, 8), signed=self.signed)
+        return narrow if self.bounds and width < 8 and narrow.name in PRIMITIVE_TYPES else known
+
+    @property
+    def signed(self) -> bool:
+        """Whether elements are signed integers."""
+        return self.element.kind == "signed"
 
     def __call__(self, patterns: Patterns, what: str) -> Bytes:
         """The bytes of the function's result for an array of patterns; `what` describes them in messages.
@@ -110,7 +144,7 @@ class Prober:
         )
         raise LayoutError(
             f"the function cannot pack {what}: {tried}\n"
-            "  pass a dtype and dims that it takes, or wrap it in a function of one array"
+            "  pass a dtype, dims and a value_range that it takes"
         ) from failed[0][1]
 
 

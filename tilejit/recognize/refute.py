@@ -9,10 +9,8 @@ import numpy as np
 from codegen import dataclass
 from tilejit.recognize.bit_patterns import (
     Patterns,
-    alphabet_of,
     array_of,
     constant,
-    random_patterns,
     safe_bits,
 )
 from tilejit.recognize.counterexample import Counterexample
@@ -92,7 +90,7 @@ class Inquiry:
         """The counterexample for a buffer that cannot hold all elements."""
         element, size = self.probe.element, self.stable.size
         needed = -(-element.bits * self.probe.count // 8)
-        if size >= needed:
+        if size >= needed or self.probe.bounds:
             return None
         elements = f"{self.probe.count} elements of {element.bits} bits"
         text = f"the buffer has {size} bytes, but {elements} need {needed}"
@@ -121,7 +119,7 @@ class Inquiry:
     def bits_of(self, number: int) -> Bytes:
         """The stable bits of the buffer that change with an element, among random or among equal elements."""
         changed = np.zeros_like(self.stable)
-        base = np.array(constant(self.probe.element, self.probe.count, alphabet_of(self.probe.element).base))
+        base = np.array(constant(self.probe.element, self.probe.count, self.probe.alphabet.base))
         equal = Trial(base, self.probe(base, "equal elements"))
         for around in (self.known, equal):
             for pattern in self.alternatives(int(around.patterns[number])):
@@ -130,9 +128,9 @@ class Inquiry:
 
     def alternatives(self, now: int) -> list[int]:
         """Some patterns for an element, other than the one that it has."""
-        element, alphabet = self.probe.element, alphabet_of(self.probe.element)
-        more = random_patterns(element, 6, SEED).tolist()
-        if element.kind not in ("float", "complex"):
+        element, alphabet = self.probe.element, self.probe.alphabet
+        more = self.probe.random(SEED, 6).tolist()
+        if element.kind not in ("float", "complex") and not self.probe.bounds:
             more = [now ^ (1 << element.bits) - 1, *more]
         return [p for p in dict.fromkeys([*more, alphabet.base, alphabet.last]) if p != now]
 
@@ -146,7 +144,7 @@ class Inquiry:
         """An element other than `number` that some of these bits depend on, and the slot of such a bit."""
         patterns = self.known.patterns
         for draw in range(MOST_DRAWS):
-            other = random_patterns(self.probe.element, patterns.size, SEED + 1 + draw)
+            other = self.probe.random(SEED + 1 + draw)
             other[number] = patterns[number]
             changed = self.differing(other) & bits
             if changed.any():
@@ -198,11 +196,13 @@ class Inquiry:
         """The counterexample for an element whose bits move apart; None unless each bit moves to one bit."""
         now = int(self.known.patterns[number])
         moved: dict[int, int] = {}
-        for bit in safe_bits(self.probe.element):
+        for bit in safe_bits(self.probe.element) if self.probe.bounds is None else ():
             found = bit_positions(self.changed_bits(self.known, number, now ^ 1 << bit))
             if found.size != 1:
                 return None
             moved[bit] = int(found[0])
+        if not moved:
+            return None
         aligned = len({position - bit for bit, position in moved.items()}) == 1 and moved[0] % self.width == 0
         if aligned or len(set(moved.values())) < len(moved):
             return None

@@ -31,6 +31,8 @@ class ValueMap:
         addend: for wider elements, the number added after that.
         bits: for wider elements, the bit of the pattern that each bit of the slot holds, before both; empty
             if bits keep their order.
+        partial: whether some patterns of the table were never seen.
+        domain: the patterns that elements have; empty for all.
     """
 
     text: str
@@ -39,6 +41,7 @@ class ValueMap:
     addend: int = 0
     bits: tuple[int, ...] = ()
     partial: bool = False
+    domain: tuple[int, ...] = ()
 
     @property
     def extends_sign(self) -> bool:
@@ -58,7 +61,8 @@ class ValueMap:
         """The patterns for what slots hold; a value that no pattern gives becomes pattern 0."""
         if self.table:
             inverse = np.zeros(1 << 8, values.dtype)
-            inverse[np.array(self.table)] = np.arange(len(self.table), dtype=values.dtype)
+            known = np.array(self.domain or range(len(self.table)))
+            inverse[np.array(self.table)[known]] = known
             out: Patterns = inverse[values]
             return out
         plain = (values - values.dtype.type(self.addend)) ^ values.dtype.type(self.xor)
