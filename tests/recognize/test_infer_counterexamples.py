@@ -119,6 +119,18 @@ def test_clipped_integers(dtype: str) -> None:
     assert slot == 10 * row + column
 
 
+@pytest.mark.parametrize("dims", [(3,), (8, 10), (40, 50)])
+@pytest.mark.parametrize("value", [-128, 127, 5])
+def test_one_value_is_changed(value: int, dims: tuple[int, ...]) -> None:
+    """Symmetric quantization has no -128; small arrays contain all bytes only together."""
+    found = refuted(lambda x: np.where(x == value, value ^ 1, x).astype(np.int8), "s8", dims)
+    assert found.kind == "changed"
+
+
+def test_clipped_extremes() -> None:
+    assert refuted(lambda x: np.maximum(x, -(2**31) + 1), "s32").kind == "changed"
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
 def test_clipped_floats(dtype: str) -> None:
     found = refuted(lambda x: np.clip(x, -1, 1), dtype)

@@ -120,8 +120,34 @@ def places_of(count: int, bits: int) -> int:
 
 
 def random_patterns(element: PrimitiveType, count: int, seed: int, bounds: Bounds | None = None) -> Patterns:
-    """Random elements: all values of integers, finite and normal floating-point numbers of both signs."""
+    """Random elements: integers of all sizes, finite and normal floating-point numbers of both signs.
+
+    The values of `extreme_patterns` are among them; if there are fewer elements, those of successive seeds.
+    """
     rng = np.random.default_rng(seed)
+    out = _noise(rng, element, count, bounds)
+    extremes = extreme_patterns(element, bounds)
+    if 0 < extremes.size <= count:
+        places = (rng.integers(count) + count // extremes.size * np.arange(extremes.size)) % count
+        out[places] = rng.permutation(extremes)
+    elif extremes.size:
+        order = np.random.default_rng(0).permutation(extremes)
+        out[:] = np.roll(order, -seed * count)[:count]
+    return out
+
+
+def extreme_patterns(element: PrimitiveType, bounds: Bounds | None = None) -> Patterns:
+    """All safe patterns of elements of at most 8 bits; of wider integers those that functions may clip."""
+    dtype = pattern_dtype(element)
+    if element.kind in ("float", "complex"):
+        return _normal_patterns(element) if element.bits <= 8 else np.zeros(0, dtype)
+    low, high = bounds or element.integer_range or (0, 0)
+    near = range(low, high + 1) if element.bits <= 8 else (low, low + 1, high - 1, high, 0, 1, -1)
+    return np.array(sorted({n & (1 << element.bits) - 1 for n in near if low <= n <= high}), dtype)
+
+
+def _noise(rng: np.random.Generator, element: PrimitiveType, count: int, bounds: Bounds | None) -> Patterns:
+    """Independent random elements."""
     dtype = pattern_dtype(element)
     if bounds is not None:
         values = rng.integers(*bounds, size=count, endpoint=True)

@@ -32,7 +32,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.bit_patterns import Bounds, code_type
+from tilejit.recognize.bit_patterns import Bounds, code_type, extreme_patterns
 from tilejit.recognize.bit_planes import planes_of
 from tilejit.recognize.closed_form import Buffer, contradiction
 from tilejit.recognize.counterexample import Counterexample, RefutedError
@@ -77,8 +77,9 @@ def infer(
     slot 0 depends on elements (0,) and (7,): it changes with either of them
 
     The function is called about log2(n) / b + 5 times for n elements of b bits, and about 3 log2(n) + 60
-    times more if it changes values or is not a layout. It must return the whole buffer, and the same bytes
-    for the same array. Memory that it does not write may differ: such padding is "uninitialized".
+    times more if it changes values or is not a layout. Small arrays need more calls to contain all bytes. The
+    function must return the whole buffer, and the same bytes for the same array. Memory that it does not
+    write may differ: such padding is "uninitialized".
 
     Args:
         function: called with an array of `dims`; returns an array, bytes, a tensor that NumPy can read, or a
@@ -251,7 +252,9 @@ def _verify(probe: Prober, located: Located) -> None:
 
 def _rounds(probe: Prober) -> int:
     """The number of random arrays: more for small ones, which have few values."""
-    return max(1, min(MOST_ROUNDS, LEAST_BITS // (probe.count * probe.element.bits)))
+    extremes = extreme_patterns(probe.element, probe.bounds).size
+    few = min(MOST_ROUNDS, LEAST_BITS // (probe.count * probe.element.bits))
+    return max(1, few, -(-extremes // probe.count))
 
 
 def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:

@@ -143,8 +143,7 @@ class Prober:
             for dtype, error in failed
         )
         raise LayoutError(
-            f"the function cannot pack {what}: {tried}\n"
-            "  pass a dtype, dims and a value_range that it takes"
+            f"the function cannot pack {what}: {tried}\n  pass a dtype, dims and a value_range that it takes"
         ) from failed[0][1]
 
 
