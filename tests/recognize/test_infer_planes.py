@@ -75,6 +75,12 @@ def test_planes(name: str) -> None:
         found.slots()
 
 
+def test_a_range_of_all_codes() -> None:
+    """It says what the width of codes says."""
+    found = tj.infer(functions.fp6_llm, "uint8", (64, 64), value_range=(0, 63))
+    assert [(plane.low, plane.bits) for plane in found.planes] == [(0, 4), (4, 2)]
+
+
 def test_layouts_of_planes() -> None:
     """Each plane has a layout, which reads its part of the buffer."""
     codes = np.random.default_rng(1).integers(0, 64, (64, 64)).astype(np.uint8)

@@ -149,6 +149,8 @@ def _prober(
         bits = max(high.bit_length(), (-low - 1).bit_length()) + (element.kind == "signed")
         element = code_type(max(bits, 1), signed=element.kind == "signed")
         widths |= {element.bits, (high - low).bit_length()}
+    if (low, high) == element.integer_range and max(widths, default=0) <= element.bits:
+        return Prober(function, element, dims, dtypes)
     return Prober(function, element, dims, dtypes, (low, high), tuple(sorted(widths, reverse=True)))
 
 
