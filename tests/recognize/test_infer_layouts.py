@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,41 @@ PACKERS: dict[str, tuple[Callable[[Array], Any], tuple[int, ...], str]] = {
     "bitsandbytes": (functions.bitsandbytes, (64, 64), "Sw<0,0,0> o 1 o (64,(2,32)):(64,(-1,2))"),
     "hqq": (functions.hqq, (16, 32), "Sw<0,0,0> o 1 o ((8,2),32):((64,-1),2)"),
 }
+
+
+LIBRARIES: dict[str, tuple[Callable[[Array], Any], tuple[int, ...], int, str]] = {
+    "awq": (functions.awq, (64, 128), 16, "7eca2711cc8f6f11"),
+    "gptq": (functions.gptq, (128, 64), 16, "f4ead1adc15446fc"),
+    "gptq, 3 bits": (functions.gptq_3_bits, (128, 64), 8, "8a697e967c1d51a0"),
+    "marlin": (functions.marlin, (64, 128), 16, "603297b9"),
+    "hqq": (functions.hqq, (16, 32), 16, "35065f02"),
+    "hqq, 3 bits": (functions.hqq_3_bits, (10, 2), 8, "87620e47"),
+    "aiter scales": (
+        partial(functions.aiter_scales, padding=partial(np.empty, dtype=np.uint8)),
+        (256, 16),
+        256,
+        "7403e866",
+    ),
+    "blocked scales": (functions.blocked_scales, (130, 5), 256, "45f92a25"),
+    "flashinfer": (functions.flashinfer_rows, (128, 16), 256, "a6fe7cd0"),
+    "ggml Q4_0": (functions.ggml_q4_0, (4, 32), 16, "792cf993063cc5c9"),
+    "ggml Q5_0": (functions.ggml_q5_0, (4, 32), 32, "5cb2d93ad08fcaa1"),
+    "FP6-LLM": (functions.fp6_llm, (64, 64), 64, "7b0b4f61"),
+}
+"""Dimensions, the number of codes, and the first digits of the SHA-256 of the bytes that libraries give."""
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_functions_are_those_of_libraries(name: str) -> None:
+    pack, dims, modulus, digest = LIBRARIES[name]
+    numbers = np.arange(np.prod(dims), dtype=np.uint64) * 2654435761 % 2**32 >> 16
+    packed = pack((numbers % modulus).astype(np.uint8).reshape(dims))
+    data = (
+        packed
+        if isinstance(packed, bytes)
+        else np.ascontiguousarray(packed, np.asarray(packed).dtype).tobytes()
+    )
+    assert sha256(data).hexdigest().startswith(digest)
 
 
 @pytest.mark.parametrize("name", PACKERS)
