@@ -36,6 +36,8 @@ from codegen.simd.vector.values import (
 from codegen.support.dataclasses import dataclass
 
 REGISTER_BITS = 512
+LEAST_BITS = 128
+"""The width of the narrowest vector register."""
 MANY_LANES = 256
 """The fewest lanes whose count does not fit in a byte."""
 
@@ -207,11 +209,16 @@ def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) ->
     """Use LLVM's masked intrinsics, which only take vectors: a scalar becomes a vector of one lane."""
     if step is not None:
         return _masked_gather(builder, _pointers(builder, address, step, _count(kind)), kind, mask)
-    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    lanes = _count(kind)
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    mask = _whole_register(builder, _at_least_vector(builder, mask), element)
+    vector = ir.VectorType(element, max(lanes, LEAST_BITS // _type_bits(element)))
     load = intrinsic_of(builder, "llvm.masked.load", vector, [I8.as_pointer(), I32, mask.type, vector], "p0")
     zero, align = number(vector, 0), number(I32, 1)
     out = builder.call(load, [pointer(builder, address, I8), align, mask, zero])
-    return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
+    if not isinstance(kind, ir.VectorType):
+        return builder.extract_element(out, number(I32, 0))
+    return out if vector.count == lanes else _resized(builder, out, lanes)
 
 
 def _read_offsets(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
@@ -256,9 +263,41 @@ def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) 
         _masked_scatter(builder, value, _pointers(builder, address, step, value.type.count), mask)
         return
     to = pointer(builder, address, I8)
+    element = value.type.element
+    mask = _whole_register(builder, mask, element)
+    value = _resized(builder, value, max(value.type.count, LEAST_BITS // _type_bits(element)))
     operands = [value.type, to.type, I32, mask.type]
     store = intrinsic_of(builder, "llvm.masked.store", ir.VoidType(), operands, "p0", of=value.type)
     builder.call(store, [value, to, align, mask])
+
+
+def _whole_register(builder: Any, mask: Any, element: Any) -> Any:
+    """The mask with zeros for all lanes of a register, if the vector is narrower than one.
+
+    LLVM 22 widens the mask of a narrow vector itself and may leave the added bits undefined: on AVX-512, a
+    masked store of 8 bytes then wrote 16. As an integer, the mask is extended by zeros for certain.
+    """
+    lanes, all_lanes = mask.type.count, LEAST_BITS // _type_bits(element)
+    if lanes >= all_lanes:
+        return mask
+    bits = builder.zext(builder.bitcast(mask, ir.IntType(lanes)), ir.IntType(all_lanes))
+    return builder.bitcast(bits, ir.VectorType(ir.IntType(1), all_lanes))
+
+
+def _type_bits(kind: Any) -> int:
+    """The width of an LLVM element type."""
+    widths = {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}
+    return int(kind.width) if isinstance(kind, ir.IntType) else widths[type(kind)]
+
+
+def _resized(builder: Any, value: Any, lanes: int) -> Any:
+    """The first lanes of a vector; those that it lacks are undefined."""
+    have = value.type.count
+    if have == lanes:
+        return value
+    picked = [ir.Constant(I32, min(k, have)) for k in range(lanes)]
+    undefined = ir.Constant(value.type, ir.Undefined)
+    return builder.shuffle_vector(value, undefined, ir.Constant(ir.VectorType(I32, lanes), picked))
 
 
 def _masked_scatter(builder: Any, value: Any, pointers: Any, mask: Any) -> None:
