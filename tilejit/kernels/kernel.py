@@ -8,7 +8,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from codegen import ArrayArg, Cache, ScalarArg, check_fits, lazy, specialize_sizes
+from codegen import ArrayArg, Cache, ScalarArg, check_fits, compiler_lock, lazy, specialize_sizes
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
@@ -50,8 +50,8 @@ class Kernel(DirectLoops[Parameters, Result]):
 
     @lazy
     def _source(self) -> Any:
-        from codegen import read_function
-
+        with compiler_lock:  # a fork waits until the module is loaded
+            from codegen import read_function
         return read_function(self.python)
 
     @lazy
@@ -315,8 +315,8 @@ def _kind(value: Any, *, sized: bool) -> Any:
 
 
 def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
-    from codegen import dtypes
-
+    with compiler_lock:
+        from codegen import dtypes
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name}: expected a plain NumPy array, got {type(value).__name__}")
@@ -332,6 +332,6 @@ def _argument_text(argument: ArrayArg | ScalarArg) -> str:
 
 
 def _printed(function: Any) -> str:
-    from codegen import format_function
-
+    with compiler_lock:
+        from codegen import format_function
     return format_function(function)

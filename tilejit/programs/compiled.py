@@ -108,7 +108,8 @@ def _elements(tuning: Tuning, element: Element) -> int | tuple[int, int] | None:
     """The sizes of super-vectors in elements of the destination."""
     if tuning.virtual_vector_size is None:
         return None
-    from codegen import sizes_in_elements  # imported here, because few processes need it
+    with compiler_lock:  # few processes need it
+        from codegen import sizes_in_elements
 
     rows, *columns = sizes_in_elements(tuning.virtual_vector_size, element.bits)
     return (rows, columns[0]) if columns else rows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, dataclass
+from codegen import LayoutError, compiler_lock, dataclass
 from tilejit.layout.dtypes import from_numpy
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides:
 def _vector_size(size: Any) -> tuple[Size, ...] | None:
     if isinstance(size, str) and size == AUTO:
         return None
-    from codegen import read_vector_sizes  # imported here, because few processes need it
+    with compiler_lock:  # few processes need it
+        from codegen import read_vector_sizes
 
     return read_vector_sizes(size, 2, _A_SIZE)

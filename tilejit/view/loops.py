@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from codegen import compiler_lock
 from tilejit.view.cells import CHARACTER
 from tilejit.view.svg import svg_element
 
@@ -44,8 +45,8 @@ def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
 
 def _nested(body: Iterable[Statement], depth: int) -> Iterator[tuple[int, int]]:
     """The depth of each loop, and the number of loops inside it."""
-    from codegen import For
-
+    with compiler_lock:
+        from codegen import For
     for statement in body:
         if isinstance(statement, For):
             inside = list(_nested(statement.body, depth + 1))
