@@ -331,6 +331,8 @@ def test_directories_inside_each_other_are_refused(shards: Path, command: tuple[
         (shards, outer, "IN is inside OUT"),
         (link, outer, "IN is inside OUT"),
         (shards, link, "the same directory"),
+        (shards, outer / "none" / ".." / shards.name, "the same directory"),
+        (shards, shards / "none" / "..", "the same directory"),
     ):
         assert words in fails(name, source, target, *options)
     assert sorted(outer.rglob("*")) == before

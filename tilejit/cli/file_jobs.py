@@ -132,7 +132,8 @@ def _check_other_file(source: Source, target: Target) -> None:
     if source.is_dir() or isinstance(target, StandardOutput):
         return
     with suppress(OSError):  # one does not exist, so nothing can be overwritten
-        if os.path.samefile(source, target):
+        # The resolved target is the one that is replaced, even if `..` follows a missing directory.
+        if os.path.samefile(source, os.path.realpath(target)):
             raise TilejitError(
                 f"IN and OUT are the same file, {printable(str(target))!r}\n  give another name for OUT"
             )

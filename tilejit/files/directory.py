@@ -139,6 +139,8 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
         OSError: a file cannot be read.
     """
     shards = read_shards(source)
+    if ".." in target.parts:  # behind a missing directory, it would lead elsewhere once that is created
+        target = Path(os.path.realpath(target))
     _check_target(shards, target)
     read_layouts(target)  # raises before anything is written
     if shards.index is None:

@@ -91,7 +91,7 @@ def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
     Raises:
         TilejitError: the path exists.
     """
-    if os.path.lexists(path):
+    if os.path.lexists(path) or os.path.lexists(os.path.realpath(path)):
         raise TilejitError(
             f"{os.fspath(path)!r} exists and is kept, because of --no-clobber\n  choose another name"
         )
