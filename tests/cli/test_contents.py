@@ -45,6 +45,24 @@ def test_tensors_are_listed_with_layouts_and_padding(packed: Path) -> None:
     assert found["total"]["padding_bytes"] == sum(row["padding_bytes"] for row in found["tensors"])
 
 
+def test_a_page_does_not_replace_what_it_shows(packed: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((8, 8), np.float32))
+    assert run("pack", tmp_path / "x.npy", tmp_path / "y.npy", "--layout", "tpu").exit_code == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    link = tmp_path.parent / f"{tmp_path.name}.html"
+    link.symlink_to(packed)
+    for words, output in (
+        ((packed, "weight"), packed),
+        ((packed, "weight"), tmp_path / "none" / ".." / packed.name),
+        ((packed, "weight"), link),
+        ((tmp_path, "x"), packed),
+        ((tmp_path / "y.npy",), tmp_path / "y.npy"),
+        ((tmp_path / "y.npy",), tmp_path / "y.npy.tilejit.json"),
+    ):
+        assert "give another name for the page" in fails("view", *words, "-o", output)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("columns", [30, 60, 100])
 def test_every_tensor_is_listed(packed: Path, columns: int) -> None:

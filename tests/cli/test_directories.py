@@ -345,3 +345,14 @@ def test_two_outputs_in_one_file_are_refused(shards: Path) -> None:
     (packed / SHARDS[1]).symlink_to(SHARDS[0])
     assert "are the same file" in fails("pack", shards, packed, "--layout", "tpu")
     assert [p.name for p in packed.iterdir()] == [SHARDS[1]]
+
+
+@pytest.mark.parametrize("command", ["pack", "relayout"])
+def test_the_rules_are_not_replaced(tmp_path: Path, command: str) -> None:
+    np.save(tmp_path / "x.npy", np.ones((8, 8), np.float32))
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\ntensors = '.*'\nlayout = 'tpu'\n")
+    before = rules.read_bytes()
+    said = fails(command, tmp_path / "x.npy", rules, "--rules", rules)
+    assert f"OUT and --rules are the same file, {str(rules)!r}" in said
+    assert rules.read_bytes() == before

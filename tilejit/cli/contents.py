@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from codegen import LayoutError, dataclass
+from codegen import LayoutError, TilejitError, dataclass
 from tilejit.cli.errors import say_notes
 from tilejit.cli.file_report import WIDE, percent, print_table, printable, some
 from tilejit.cli.output import console, print_json
@@ -130,6 +130,27 @@ def tensor_names(path: Path) -> list[str]:
         LayoutError, OSError: as `show_contents`.
     """
     return [entry.name for _, entry in _entries(path)]
+
+
+def check_not_read(path: Path, output: Path) -> None:
+    """Raise if writing a page would replace the file, one of the directory's files, or a record of layouts.
+
+    Raises:
+        TilejitError: it would.
+        LayoutError, OSError: as `show_contents`.
+    """
+    from tilejit.files.recorded import LAYOUTS_NAME
+    from tilejit.files.shards import INDEX_NAME
+    from tilejit.files.sidecar import sidecar_of
+    from tilejit.files.whole_file import would_replace
+
+    directory = path if path.is_dir() else path.parent
+    files = [Path(file.path) for file in _files(path)]
+    records = [directory / INDEX_NAME, directory / LAYOUTS_NAME, *map(sidecar_of, files)]
+    if any(would_replace(output, name) for name in (*files, *records)):
+        raise TilejitError(
+            f"{printable(str(output))!r} holds tensors or their layouts\n  give another name for the page"
+        )
 
 
 def tensor_layout(path: Path, name: str | None) -> Spec:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -131,12 +130,12 @@ def _check_other_file(source: Source, target: Target) -> None:
     """Raise if the file to write is the one to read; directories are compared when they are planned."""
     if source.is_dir() or isinstance(target, StandardOutput):
         return
-    with suppress(OSError):  # one does not exist, so nothing can be overwritten
-        # The resolved target is the one that is replaced, even if `..` follows a missing directory.
-        if os.path.samefile(source, os.path.realpath(target)):
-            raise TilejitError(
-                f"IN and OUT are the same file, {printable(str(target))!r}\n  give another name for OUT"
-            )
+    from tilejit.files.whole_file import would_replace
+
+    if would_replace(target, source):
+        raise TilejitError(
+            f"IN and OUT are the same file, {printable(str(target))!r}\n  give another name for OUT"
+        )
 
 
 def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -> _Job:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codegen import TilejitError
 from tilejit.cli import completion
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.file_jobs import Options, convert
+from tilejit.cli.file_report import printable
 from tilejit.cli.layouts import Layout
 from tilejit.cli.parameters import Parameters, read_parameters
+from tilejit.cli.streams import DASH
 
 if TYPE_CHECKING:
     from tilejit.files.rules import Rules
@@ -147,6 +150,7 @@ def pack(
     from tilejit.files.draft import draft_pack
 
     chosen = _chosen_rules(layout, parameters, rules, dtype)
+    _check_not_rules(target, rules)
     rule = _checked_casting(casting, dtype, rules)
     options = Options("packed", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, dtype)
     draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule, again=again)
@@ -223,6 +227,7 @@ def relayout(
     from tilejit.files.draft import draft_relayout
 
     chosen = _chosen_rules(layout, parameters, rules, None)
+    _check_not_rules(target, rules)
     _check_shape(shape)
     options = Options(
         "converted", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, None, shape, offset
@@ -253,6 +258,16 @@ def _chosen_rules(
     if default is None:
         raise misused("expected --layout or --rules\npass --layout L, --rules FILE, or both")
     return Rules((), default, dtype)
+
+
+def _check_not_rules(target: Path, rules: Path | None) -> None:
+    """Raise if the file to write is the one with the rules."""
+    from tilejit.files.whole_file import would_replace
+
+    if rules is not None and target != DASH and would_replace(target, rules):
+        raise TilejitError(
+            f"OUT and --rules are the same file, {printable(str(target))!r}\n  give another name for OUT"
+        )
 
 
 def _check_dtype(dtype: str | None) -> None:

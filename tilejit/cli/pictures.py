@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilejit.cli import completion
-from tilejit.cli.contents import names_files, show_contents
+from tilejit.cli.contents import check_not_read, names_files, show_contents
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.layouts import Layout, read_subject
 from tilejit.cli.output import console, print_json, print_lines, style_of
@@ -121,6 +121,8 @@ def view(
         if sys.stdout is not None:  # text printed to a closed stream is lost
             StandardOutput(".html").write(text.encode("ascii"))
         return
+    if names_files(shape):
+        check_not_read(Path(shape), output)
     from tilejit.files.whole_file import replacing
 
     with replacing(output, clobber=not no_clobber) as file:

@@ -97,6 +97,15 @@ def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
         )
 
 
+def would_replace(target: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
+    """Whether writing `target` would replace the file `path`, through whatever names and links."""
+    try:
+        # The resolved target is the one that is replaced, even if `..` follows a missing directory.
+        return os.path.samefile(path, os.path.realpath(target))
+    except OSError:  # one of them does not exist
+        return False
+
+
 def _place(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:
     """Give a finished file its name, unless another file took the name in the meantime."""
     try:
