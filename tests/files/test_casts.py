@@ -128,6 +128,7 @@ def test_a_plan_warns_once_and_obeys_errstate(model: Path) -> None:
     assert {p.name for p in out.parent.iterdir()} == {out.name, model.name}
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize(
     ("have", "want", "values", "losses"),
     [
@@ -143,6 +144,9 @@ def test_a_plan_warns_once_and_obeys_errstate(model: Path) -> None:
         ("s8", "s4", [7, 8, -8, -9, 0, 16, 1, 2], {"overflowed": 2, "zero": 1}),
         ("f32", "pred", [0, 1, 0.5, 2, 0, 1, 1, 1], {"overflowed": 1}),
         ("c128", "c64", [1e300, 1e300j, 1e-300, 1, 1j, 0, 2, 3], {"inf": 2, "zero": 1}),
+        ("c128", "c64", [1e300 + 1e300j, complex(1e300, 1e-300), 1, 1j, 0, 2, 3, 4], {"inf": 2}),
+        ("c64", "s8", [7, 7j, 0.5 + 1j, 0.5, 300.5 + 1j, 1 + 1j, 1, 2], {}),
+        ("c64", "f16", [1e9 + 1j, 1e9, 1j, 1e-30 + 1j, 1e-30, 1, 2, 3], {"inf": 2, "imaginary": 1, "zero": 2}),
         ("s4", "f32", [7, -8, 0, 1, 2, 3, 4, 5], {}),
         ("f32", "f64", [1e-45, 3e38, np.nan, np.inf, 0, 1, 2, 3], {}),
     ],
@@ -156,6 +160,9 @@ def test_every_lost_value_counts_once(
     found = lost(before, after, from_numpy(after.dtype))
     if want == "s8" and have == "f32":  # what floats out of range become depends on the processor
         assert (found.total, found.nan, found.inf) == (5, 0, 0)
+        return
+    if want == "s8" and have == "c64":
+        assert (found.total, found.imaginary) == (5, 2)
         return
     assert found == Losses(8, **losses)
 

@@ -105,27 +105,42 @@ def lost(before: Array, after: Array, element: PrimitiveType) -> Losses:
     """Count what a cast to an element type has lost.
 
     [1e9, nan, 0.25, 7] to s8, which became [0, 0, 0, 7] -> zero 3    [1e9, 7] to f16, [inf, 7] -> inf 1
+
+    A complex number whose parts differ in their losses counts for one of them: nan, inf, overflowed, zero,
+    then imaginary.
     """
     found = Losses(values=int(before.size))
+    parts, imaginary = 1, None
     if before.dtype.kind == "c" and after.dtype.kind == "c":
+        parts = 2
         before, after = (x.view(x.real.dtype) for x in (before, after))
     elif before.dtype.kind == "c" and element.kind != "pred":
-        found.imaginary = int(np.count_nonzero(before.imag))
+        imaginary = before.imag != 0
         before = before.real
     values, (low, high, least) = _widened(before), _limits(element)
     with np.errstate(all="ignore"):
         held = (values > low) & (values < high) & ((np.abs(values) >= least) | (values == 0))
         if held.all():
+            found.imaginary = 0 if imaginary is None else int(np.count_nonzero(imaginary))
             return found
         odd, became = (_widened(x)[~held].astype(np.float64) for x in (before, after))
         nan = np.isnan(became) & ~np.isnan(odd)
         inf = np.isinf(became) & np.isfinite(odd)
         zero = (became == 0) & (odd != 0)
         outside = ~((odd > low) & (odd < high)) & (became != odd) & ~np.isnan(became) & ~inf & ~zero
+    where, counted = np.flatnonzero(~held) // parts, np.zeros(found.values, np.bool_)
     found.nan, found.inf, found.overflowed, found.zero = (
-        int(np.count_nonzero(mask)) for mask in (nan, inf, outside, zero)
+        _count_new(where[mask], counted) for mask in (nan, inf, outside, zero)
     )
+    found.imaginary = 0 if imaginary is None else _count_new(np.flatnonzero(imaginary), counted)
     return found
+
+
+def _count_new(indices: Array, counted: Array) -> int:
+    """The number of values that are not counted yet; they are from now on."""
+    before = int(np.count_nonzero(counted))
+    counted[indices] = True
+    return int(np.count_nonzero(counted)) - before
 
 
 def _widened(values: Array) -> Array:
