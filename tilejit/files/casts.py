@@ -32,7 +32,7 @@ class Losses:
         inf: finite ones that became infinite.
         overflowed: those outside the new dtype's range that became another number.
         zero: those other than 0 that became 0.
-        imaginary: those that lost an imaginary part.
+        imaginary: others that lost an imaginary part.
     """
 
     values: int = 0
