@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,31 @@ def test_every_write_keeps_the_record_up_to_date(plain: Path, packed: Path) -> N
     assert not (packed / LAYOUTS_NAME).exists()
     assert run("pack", plain / "x.npy", packed / "x.npy", "--layout", "tpu").exit_code == 0
     assert not (packed / LAYOUTS_NAME).exists()
+
+
+def test_writers_of_different_files_keep_each_others_entries(plain: Path, packed: Path) -> None:
+    """Each reads the record and replaces it; without a lock, the last one drops the others' entries."""
+    file_plan = plan_file_pack(plain / "x.npy", "tpu")
+    names = [f"{k}.npy" for k in range(8)]
+    before = read_layouts(packed)
+
+    def write(name: str) -> None:
+        for _ in range(4):
+            file_plan.write(packed / name)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(write, names))
+    assert {*read_layouts(packed)} == {*before, *names}
+
+
+def test_plain_arrays_stay_listed_while_the_only_packed_one_is_replaced(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.mkdir()
+    np.save(plain / "x.npy", X)
+    np.save(plain / "bias.npy", X[0])
+    assert run("pack", plain, packed, "--layout", "{1,0:T(8,128)}").exit_code == 0
+    plan_file_pack(plain / "x.npy", "{1,0:T(4,4)}").write(packed / "x.npy")
+    assert read_layouts(packed)["bias.npy"] is None
 
 
 def test_a_failed_write_changes_neither_the_array_nor_its_record(plain: Path, packed: Path) -> None:

@@ -105,6 +105,12 @@ def record(
         LayoutError: the existing record is damaged.
         OSError: the record cannot be written.
     """
+    with _locked(directory):
+        _read.cache_clear()  # another process may have replaced the record within a tick of the clock
+        _record(directory, entries, forgotten, keep=keep)
+
+
+def _record(directory: Path, entries: Mapping[str, Any], forgotten: Iterable[str], *, keep: bool) -> None:
     path = directory / LAYOUTS_NAME
     before = read_layouts(directory)
     after = {name: data for name, data in before.items() if name not in {*forgotten}} | {**entries}
@@ -120,6 +126,22 @@ def record(
     text = json.dumps({"version": VERSION, "layouts": dict(sorted(after.items()))}, indent=1)
     with replacing(path) as file:
         file.write(text.encode("ascii") + b"\n")
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Exclude other writers of a directory's record; does nothing on systems without locks of directories."""
+    handle = -1
+    try:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)  # this releases the lock
 
 
 @contextmanager
@@ -143,7 +165,7 @@ def recording(
     new = {name: packings_to_json(known) if known else None for name, known in packings.items()}
     names = {*new, *unknown}
     before = {name: identity_of_path(directory / name) for name in names}
-    record(directory, {}, names)
+    record(directory, {}, names, keep=True)  # entries of other arrays stay, even if none of those is packed
     try:
         yield
     except BaseException:
