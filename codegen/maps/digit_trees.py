@@ -271,44 +271,46 @@ def tree_cuts(tree: Tree) -> frozenset[int]:
 
 
 def offset_range(tree: Tree, extent: int | None = None) -> tuple[int, int]:
-    """The exact lowest and highest offset on [0, extent); for Opaque, its given bounds."""
-    return _offset_range(tree, tree.extent if extent is None else extent)
+    """The exact lowest and highest offset on [0, extent).
+
+    For Opaque, its given bounds. A window that skips indices has the range of all between its ends.
+    """
+    return _range_between(tree, 0, tree.extent if extent is None else extent)
 
 
 @cached(4096)
-def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
+def _range_between(tree: Tree, begin: int, end: int) -> tuple[int, int]:
+    """The lowest and highest offset on [begin, end)."""
     match tree:
         case Leaf(_, stride):
-            last = (extent - 1) * stride
-            return min(0, last), max(0, last)
+            ends = begin * stride, (end - 1) * stride
+            return min(ends), max(ends)
         case Opaque(_, _, lowest, highest):
             return lowest, highest
-        case Window():
-            inner = _offset_range(tree.tree, tree.tree.extent)
-            first = int(evaluate_tree(tree.tree, tree.start))
-            return inner[0] - first, inner[1] - first
-        case Switch():
-            return _switch_range(tree, extent)
-    if extent <= tree.tile:
-        return _offset_range(tree.low, extent)
-    full, rest = divmod(extent, tree.tile)
-    upper, lower = _offset_range(tree.high, full), _offset_range(tree.low, tree.tile)
-    lowest, highest = upper[0] + lower[0], upper[1] + lower[1]
-    if rest:
-        first = int(evaluate_tree(tree.high, full))
-        lower = _offset_range(tree.low, rest)
-        lowest, highest = min(lowest, first + lower[0]), max(highest, first + lower[1])
-    return lowest, highest
-
-
-def _switch_range(tree: Switch, extent: int) -> tuple[int, int]:
-    ranges = [
-        (start + low, start + high)
-        for k, (start, case) in enumerate(zip(tree.starts, tree.cases, strict=True))
-        if k * tree.tile < extent
-        for low, high in [_offset_range(case, min(tree.tile, extent - k * tree.tile))]
-    ]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+        case Window(_, inner, start, step):
+            ends = start + begin * step, start + (end - 1) * step
+            low, high = _range_between(inner, min(ends), max(ends) + 1)
+            first = int(evaluate_tree(inner, start))
+            return low - first, high - first
+    (first, skipped), (last, rest) = divmod(begin, tree.tile), divmod(end - 1, tree.tile)
+    found = []
+    if isinstance(tree, Switch):
+        for k in range(first, last + 1):
+            part = skipped if k == first else 0, rest + 1 if k == last else tree.tile
+            low, high = _range_between(tree.cases[k], *part)
+            found.append((tree.starts[k] + low, tree.starts[k] + high))
+    else:
+        if first == last:
+            digits = [(first, first + 1, skipped, rest + 1)]
+        else:
+            digits = [(first, first + 1, skipped, tree.tile), (last, last + 1, 0, rest + 1)]
+        if first + 1 < last:
+            digits.append((first + 1, last, 0, tree.tile))
+        for high_begin, high_end, low_begin, low_end in digits:
+            upper = _range_between(tree.high, high_begin, high_end)
+            lower = _range_between(tree.low, low_begin, low_end)
+            found.append((upper[0] + lower[0], upper[1] + lower[1]))
+    return min(low for low, _ in found), max(high for _, high in found)
 
 
 def scaled(tree: Tree, old: int, new: int) -> Tree:

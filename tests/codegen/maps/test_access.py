@@ -77,6 +77,14 @@ def test_offset_range_holds_windows(tree: Tree) -> None:
     assert max(offsets(tree)) <= high
 
 
+@given(trees(), st.integers(0, 40), st.integers(1, 40))
+def test_offset_range_of_a_slice_is_exact(tree: Tree, start: int, extent: int) -> None:
+    """A slice that begins within a tile takes no more of a file than its own bytes."""
+    start = min(start, tree.extent - 1)
+    window = Window(min(extent, tree.extent - start), tree, start, 1)
+    assert offset_range(window) == (min(offsets(window)), max(offsets(window)))
+
+
 def test_partial_inner_tile_is_three_loops() -> None:
     """[12,4]T(6,4)(4,1) has no CuTe layout, but three digits with an inner bound."""
     access = access_map(Shape.parse("f32[12,4]{1,0:T(6,4)(4,1)}"))
