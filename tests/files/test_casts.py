@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ def test_half_floats_overflow_and_underflow(model: Path) -> None:
         assert found["w"].tobytes() == WEIGHTS.astype(np.float16).astype(np.float64).tobytes()
 
 
+def test_a_byte_order_is_refused(model: Path) -> None:
+    other = ">f4" if sys.byteorder == "little" else "<f4"
+    for command in ("pack", "--layout", "tpu"), ("unpack",):
+        said = refuses(command[0], model, model.with_name("out.safetensors"), *command[1:], "--dtype", other)
+        assert "pass 'f4': " in said
+
+
+@pytest.mark.full
 def test_unpack_converts(model: Path, tmp_path: Path) -> None:
     packed, back = (model.with_name(f"{name}.safetensors") for name in ("packed", "back"))
     plan_file_pack(model, "{1,0:T(2,2)}").write(packed)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -26,6 +28,27 @@ def test_dtypes_round_trip(row) -> None:
     assert lookup(row.name) is row
     assert lookup(row.name.upper()) is row
     assert primitive_type(row.numpy.newbyteorder(">")) is row
+
+
+def test_codes_of_the_other_byte_order_are_refused() -> None:
+    """An element type has none, so the request would be ignored; arrays and results of unpack have one."""
+    other, own = (">f4", "<f4") if sys.byteorder == "little" else ("<f4", ">f4")
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    packed = tj.pack(x, "tpu")
+    for refused in (
+        lambda: tj.make_shape(other, (3, 5)),
+        lambda: tj.as_layout("tpu", dtype=other, dims=(3, 5)),
+        lambda: tj.show("tpu", dtype=other, dims=(3, 5)),
+    ):
+        with pytest.raises(LayoutError, match="not in native byte order\n  pass 'f4': "):
+            refused()
+    assert tj.make_shape(own, (3, 5)) == tj.make_shape("f32", (3, 5))
+    for y in (
+        tj.unpack(packed, dtype=other),
+        tj.unpack(packed.buffer, "tpu", dtype=other, dims=x.shape),
+    ):
+        assert y.dtype == np.dtype(other)
+        assert np.array_equal(x, y)
 
 
 def test_names_of_numpy_and_xla() -> None:

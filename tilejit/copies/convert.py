@@ -14,7 +14,7 @@ from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.values import check_range, refuse_masked
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import ElementLike, from_numpy
+from tilejit.layout.dtypes import ElementLike, array_dtype, from_numpy
 from tilejit.layout.indexing import shape_name
 from tilejit.programs.pack_programs import single_pass_pack
 from tilejit.programs.tuning import (
@@ -322,4 +322,6 @@ def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> Ti
         return t
     if layout is None:
         raise TypeError("a buffer needs its layout: unpack(buffer, 'bf16[…]{…}')")
+    if isinstance(dtype, str) and dtype.startswith(("<", ">")):
+        dtype = array_dtype(dtype)  # the byte order is that of the result
     return TiledArray.from_buffer(t, layout, dtype=dtype, **parameters)

@@ -180,13 +180,15 @@ def primitive_type(dtype: object) -> PrimitiveType:
 
     Raises:
         LayoutError: the type has no XLA counterpart (structured, object, string, date, long double); or it is
-            "u1", "u2", "u4" or "u8", which count bits in XLA and bytes in NumPy.
+            "u1", "u2", "u4" or "u8", which count bits in XLA and bytes in NumPy; or a code asks for the other
+            byte order, as ">f4" does.
         TypeError: it is not a type.
     """
     if isinstance(dtype, PrimitiveType):
         return dtype
     if isinstance(dtype, str):
         _refuse_ambiguous(dtype)
+        _refuse_swapped(dtype)
         return _BY_NUMPY_NAME.get(dtype) or PRIMITIVE_TYPES.get(dtype) or _numpys_code(dtype) or lookup(dtype)
     if not isinstance(dtype, np.dtype | type):
         raise TypeError(
@@ -206,9 +208,9 @@ def array_dtype(dtype: object) -> np.dtype[Any]:
     """
     if isinstance(dtype, np.dtype):
         return dtype
-    found = primitive_type(dtype)
-    if isinstance(dtype, str) and dtype.startswith(("<", ">", "=", "|")):
+    if isinstance(dtype, str) and _numpys_code(dtype) and dtype.startswith(("<", ">", "=", "|")):
         return np.dtype(dtype)
+    found = primitive_type(dtype)
     if found.numpy is None:
         raise LayoutError(f"arrays cannot have the dtype {dtype}\n  pass the dtype of an array")
     return found.numpy
@@ -230,6 +232,16 @@ def _refuse_ambiguous(name: str) -> None:
         raise LayoutError(
             f"dtype {name!r} is ambiguous: {count} bit{plural} in XLA, {count} byte{plural} in NumPy\n"
             f"  write {xlas!r} or {numpys!r}"
+        )
+
+
+def _refuse_swapped(code: str) -> None:
+    """Raise if a code names the other byte order, which element types lack."""
+    found = _numpys_code(code) if code.startswith(("<", ">")) else None
+    if found is not None and not np.dtype(code).isnative:
+        raise LayoutError(
+            f"dtype {code!r} is not in native byte order\n  pass {code[1:]!r}: packed elements and the files "
+            f"that TileJIT writes are {sys.byteorder}-endian"
         )
 
 
