@@ -314,6 +314,16 @@ def test_a_pipe_as_the_list_of_finished_shards_is_refused(shards: Path) -> None:
     assert "not a regular file" in fails("pack", shards, packed, "--layout", "tpu", "--resume")
 
 
+def test_a_link_as_the_list_of_finished_shards_is_not_followed(shards: Path) -> None:
+    packed, other = shards.with_name("packed"), shards.with_name("notes.txt")
+    packed.mkdir()
+    other.write_text("mine")
+    (packed / DONE_NAME).symlink_to(other)
+    assert "is a link" in fails("pack", shards, packed, "--layout", "tpu", "--resume")
+    assert other.read_text() == "mine"
+    assert [p.name for p in packed.iterdir()] == [DONE_NAME]
+
+
 @pytest.mark.parametrize(
     "command", [("pack", "--layout", "tpu"), ("unpack",), ("relayout", "--layout", "tpu")]
 )

@@ -229,10 +229,16 @@ def _check_apart(source: Path, target: Path) -> None:
 
 
 class _Finished:
-    """The files that earlier runs wrote completely to a directory, and their origins."""
+    """The files that earlier runs wrote completely to a directory, and their origins.
+
+    Raises:
+        TilejitError: the list is a link.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / DONE_NAME
+        if self.path.is_symlink():
+            raise TilejitError(f"{str(self.path)!r} is a link, whose target would be replaced\n  remove it")
         self.facts: dict[str, Any] = {}
         with suppress(OSError, ValueError, RecursionError), open_ordinary(self.path) as file:
             known = json.loads(file.read())

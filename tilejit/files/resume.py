@@ -110,8 +110,13 @@ def resuming(
     try:
         journal = _open(notes)
         _lock(journal, notes, path)
-        done = _begin(journal, partial, origin, say)
-        handle = _open(partial)
+        try:
+            done = _begin(journal, partial, origin, say)
+            handle = _open(partial)
+        except (OSError, TilejitError):
+            if not os.fstat(journal).st_size:
+                notes.unlink()
+            raise
         os.ftruncate(handle, done)
         os.lseek(handle, done, os.SEEK_SET)
         sync_directory(target.parent)
