@@ -25,8 +25,16 @@ In = Annotated[
     Path,
     typer.Argument(
         metavar="IN",
-        help="A .npy or .safetensors file, a directory of them, raw bytes with --shape, or - for stdin.",
+        help="A .npy or .safetensors file, a directory of them, or - for stdin.",
         readable=False,  # not a mistake in the command line: `open` reports it
+    ),
+]
+PackedIn = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN",
+        help="A .npy or .safetensors file, a directory of them, raw bytes, or - for stdin.",
+        readable=False,
     ),
 ]
 Out = Annotated[
@@ -158,7 +166,7 @@ def pack(
 
 
 def unpack(
-    source: In,
+    source: PackedIn,
     target: Out,
     shape: PackedShape = None,
     dtype: Annotated[
@@ -203,7 +211,7 @@ def unpack(
 
 
 def relayout(
-    source: In,
+    source: PackedIn,
     target: Out,
     layout: Layout = None,
     parameters: Parameters = None,
