@@ -55,6 +55,25 @@ def test_boxes_of_packed_files(tmp_path: Path, layout: str) -> None:
     assert np.array_equal(tiles.whole().unpack(), x)
 
 
+def test_a_box_within_tiles_maps_only_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.arange(70 * 90, dtype=np.float32).reshape(70, 90)
+    spec = tilejit.as_layout("f32[70,90]{1,0:T(8,128)}")
+    tiles = FileTiles(stored(tmp_path / "x", tilejit.pack(x, spec).buffer.tobytes(), 0), spec)
+    mapped: list[int] = []
+    read = FileBytes.map
+
+    def counted(data: FileBytes, begin: int, end: int) -> windows.Array:
+        mapped.append(end - begin)
+        return read(data, begin, end)
+
+    monkeypatch.setattr(FileBytes, "map", counted)
+    assert np.array_equal(tiles[slice(9, 16), slice(0, 90)], x[9:16])
+    assert np.array_equal(tiles[slice(63, 66), slice(3, 90)], x[63:66, 3:])
+    one, other = mapped
+    assert one <= 8 * 128 * 4
+    assert other <= 2 * 8 * 128 * 4
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_boxes_of_arrays(tmp_path: Path, order: str) -> None:
     x = np.arange(70 * 90, dtype=">i4").reshape(70, 90)

@@ -76,9 +76,14 @@ class FileBytes:
                 f"{self._file.path!r} became shorter while it was read\n  wait until it is written"
             ) from error
         except OSError as error:
+            why = (
+                "the layout spreads neighbors over them, so that smaller parts cannot be converted"
+                if end - begin > WINDOW_BYTES
+                else f"TileJIT maps up to {WINDOW_BYTES >> 20} MiB at a time"
+            )
             raise OutOfMemoryError(
                 f"no memory to map {size} bytes of {self._file.path!r}\n"
-                f"  TileJIT maps up to {WINDOW_BYTES >> 20} MiB at a time; raise the limit, e.g. of ulimit -v"
+                f"  {why}; raise the limit, e.g. of ulimit -v"
             ) from error
         return np.frombuffer(memory, np.uint8, offset=before)
 
