@@ -11,6 +11,7 @@ import pytest
 
 import tilejit
 from tests.tools.oracle import environment
+from tilejit.arrays.memory import Array
 from tilejit.files import windows
 from tilejit.files.conversion import open_file, plan_file_pack
 from tilejit.files.windows import FileArray, FileBytes, FileTiles
@@ -62,7 +63,7 @@ def test_a_box_within_tiles_maps_only_these(tmp_path: Path, monkeypatch: pytest.
     mapped: list[int] = []
     read = FileBytes.map
 
-    def counted(data: FileBytes, begin: int, end: int) -> windows.Array:
+    def counted(data: FileBytes, begin: int, end: int) -> Array:
         mapped.append(end - begin)
         return read(data, begin, end)
 
