@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bench import (
     casts,
+    catalog,
     cliffs,
     cold_start,
     copies,
@@ -49,10 +50,11 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "elementwise": lambda quick: [*expressions.cases(quick), *fused.cases(quick)],
     "sizes": sizes.cases,
     "cliffs": cliffs.cases,
+    "formats": catalog.cases,
 }
 ALL = "all"
-LONG = ("sizes", "cliffs")
-"""Suites with more than a thousand cases, which `all` omits."""
+LONG = ("sizes", "cliffs", "formats")
+"""Suites with many cases, which `all` omits."""
 NAMES = (*SUITES, cold_start.SUITE, sweep.SUITE)
 """All suites. Cold starts and sweeps have no cases, and `all` omits them."""
 

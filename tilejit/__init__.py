@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
     from tilejit.copies.convert import pack, unpack
     from tilejit.copies.explanations import Explanation, explain
     from tilejit.copies.plan import CopyPlan, plan_copy
+    from tilejit.copies.planes import PackedPlanes
     from tilejit.copies.relayouts import relayout
     from tilejit.copies.tiled_plans import plan_pack, plan_relayout, plan_unpack
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
@@ -91,8 +92,10 @@ if _TYPE_CHECKING:
         swapaxes,
         transpose,
     )
+    from tilejit.recognize.identification import Identification
     from tilejit.recognize.infer import infer
     from tilejit.recognize.inferred import InferredLayout
+    from tilejit.recognize.recognition import identify
     from tilejit.support.caches import clear_caches
     from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan
     from tilejit.tiled.tiled_array import TiledArray
@@ -108,6 +111,7 @@ __all__ = [
     "Explanation",
     "FallbackWarning",
     "FormatDescription",
+    "Identification",
     "InferredLayout",
     "IntegerError",
     "Kernel",
@@ -122,6 +126,7 @@ __all__ = [
     "OperandError",
     "OutOfMemoryError",
     "PackPlan",
+    "PackedPlanes",
     "PowerError",
     "RelayoutPlan",
     "ScheduleError",
@@ -155,6 +160,7 @@ __all__ = [
     "flip",
     "formats",
     "gather_tiles",
+    "identify",
     "in_bounds",
     "infer",
     "is_dim_major",
@@ -204,6 +210,7 @@ _HOMES = {
     "copies.convert": "pack unpack",
     "copies.explanations": "Explanation explain",
     "copies.plan": "CopyPlan plan_copy",
+    "copies.planes": "PackedPlanes",
     "copies.relayouts": "relayout",
     "copies.tiled_plans": "plan_pack plan_relayout plan_unpack",
     "copies.tiles": "gather_tiles scatter_tiles",
@@ -231,6 +238,8 @@ _HOMES = {
     "numpy_api.putting": "put",
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
+    "recognize.identification": "Identification",
+    "recognize.recognition": "identify",
     "recognize.infer": "infer",
     "recognize.inferred": "InferredLayout",
     "support.caches": "clear_caches",

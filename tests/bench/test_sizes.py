@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from math import prod
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import tilejit as tj
-from bench import chart_figures, sizes
+from bench import catalog, chart_figures, sizes
 from bench.__main__ import main
 from bench.arrays import bits, filled
 from bench.formats import FORMATS, Format
@@ -27,25 +26,11 @@ def spelled(named: Format) -> str:
     return f"{named.name} {named.dtype}"
 
 
-def slots(shape: Any, dims: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The slot of each element of the array."""
-    return np.asarray(tj.linear_index(shape, tuple(np.indices(dims))))
-
-
-def stands_for(name: str, named: Format) -> bool:
-    """Whether TileJIT's named format has the same slots as this one."""
-    dims = sizes.scaled(named, 1 << 14)
-    try:
-        spec = tj.named_format(name, named.dtype, dims)
-    except tj.LayoutError:
-        return False
-    ours = tj.as_layout(named.layout, dtype=named.dtype, dims=dims)
-    return np.array_equal(slots(spec, dims), slots(ours, dims))
-
-
-@pytest.mark.parametrize("name", tj.formats())
-def test_every_named_format_is_measured(name: str) -> None:
-    assert any(stands_for(name, named) for named in FORMATS)
+def test_every_named_format_is_measured() -> None:
+    """Either its packing in the suite of all formats, or its rule in the suites of layouts."""
+    measured = {case.name.removeprefix("pack ") for case in catalog.cases(True)}
+    assert {*tj.formats()} - measured == {"tpu", "tpu-doc"}
+    assert {"tpu", "tpu-doc"} & {named.name for named in FORMATS}
 
 
 @pytest.mark.parametrize("named", FORMATS, ids=spelled)

@@ -13,17 +13,37 @@ from tests.cli.running import refuses, run
 from tests.tools.oracle import slots_of
 from tilejit.cli.output import table
 
+LAYOUTS = tuple(name for name in tj.formats() if tj.describe_format(name).dtypes)
+"""The formats that are layouts of one array."""
 
-@pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
-def test_the_list_fits_the_terminal(columns: int) -> None:
-    result = run("formats", columns=columns)
+
+def families() -> dict[str, list[dict[str, Any]]]:
+    return {row["name"]: row["formats"] for row in json.loads(run("formats", "--json").stdout)}
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 47, 48, 80, 200])
+@pytest.mark.parametrize("family", [(), ("cpu",)])
+def test_lists_fit_the_terminal(columns: int, family: tuple[str, ...]) -> None:
+    result = run("formats", *family, columns=columns)
     assert result.exit_code == 0, result.output
     assert result.stdout.isascii()
-    lines = result.stdout.splitlines()
-    assert max(map(len, lines)) <= max(columns, 18)
-    assert [line.split()[0] for line in lines if not line.startswith(" ")][:-1] == list(tj.formats())
-    words = " ".join(result.stdout.split())
-    assert all(tj.describe_format(name).description in words or columns < 20 for name in tj.formats())
+    assert max(map(len, result.stdout.splitlines())) <= columns
+
+
+def test_all_families_are_listed() -> None:
+    text = run("formats", columns=200).stdout
+    for name, rows in families().items():
+        assert f"\n{name} " in f"\n{text}"
+        assert rows[0]["name"] in text
+        assert name not in tj.formats()
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_family_lists_its_formats(family: str) -> None:
+    text = " ".join(run("formats", family, columns=80).stdout.split())
+    assert tj.formats(family)
+    for name in tj.formats(family):
+        assert f"{name} {tj.describe_format(name).description}" in text
 
 
 def test_a_narrow_table_puts_descriptions_below() -> None:
@@ -32,8 +52,9 @@ def test_a_narrow_table_puts_descriptions_below() -> None:
 
 
 def test_the_list_as_json() -> None:
-    rows = json.loads(run("formats", "--json").stdout)
+    rows = [row for own in families().values() for row in own]
     assert [row["name"] for row in rows] == list(tj.formats())
+    assert families()["cpu"] == json.loads(run("formats", "cpu", "--json").stdout)
     assert {
         "name": "blis-a",
         "description": tj.describe_format("blis-a").description,
@@ -42,7 +63,7 @@ def test_the_list_as_json() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [*tj.formats(), "aBc8b", "gOIhw8o4i", "nhwc"])
+@pytest.mark.parametrize("name", [*LAYOUTS, "aBc8b", "gOIhw8o4i", "nhwc"])
 def test_the_description_of_one_format(name: str) -> None:
     result = run("formats", name, columns=60)
     assert result.exit_code == 0, result.output
@@ -56,12 +77,13 @@ def test_the_description_of_one_format(name: str) -> None:
     assert (tuple(facts["dtypes"]), tuple(facts["takes"])) == (described.dtypes, described.parameters)
     assert facts["shape"] in result.stdout
     assert facts["recipe"].strip() in result.stdout
-    spec = tj.Shape.parse(facts["shape"])
+    spec = tj.as_layout(facts["shape"].partition(", filled with")[0])
     source: dict[str, Any] = {}
     exec(facts["recipe"], source)
     if not spec.packed:
         x = np.arange(1, 1 + np.prod(spec.dimensions)).reshape(spec.dimensions)
-        assert np.array_equal(source["pack"](x), slots_of(spec) + 1)
+        slots = slots_of(spec)
+        assert np.array_equal(source["pack"](x), np.where(slots < 0, int(described.padding or 0), slots + 1))
 
 
 def test_a_picture_shows_blocks() -> None:

@@ -34,12 +34,14 @@ CODEGEN = (
 
 TILEJIT = (
     "support",
+    "catalog",
     "cute",
     "layout",
     "arrays",
     "programs",
     "tiled",
     "copies",
+    "recognize",
     "kernels",
     "expressions",
     "numpy_api",
@@ -47,7 +49,6 @@ TILEJIT = (
     "files",
     "interop",
     "view",
-    "recognize",
     "cli",
 )
 """The packages of tilejit, ordered alike."""
@@ -63,8 +64,9 @@ STARTED = ("tilejit.__main__",)
 USERS = ("tilejit.cli", "tilejit.files.resume")
 """The modules that import a facade anyway: the command line, and a journal with TileJIT's version."""
 
-BY_NAME = (*FACADES, "tilejit.support.notebook")
-"""Modules that import others by their names: `notebook` finds the pictures of what notebooks show."""
+BY_NAME = (*FACADES, "tilejit.support.notebook", "tilejit.catalog.families")
+"""Modules that import others by their names: `notebook` finds the pictures of what notebooks show, and
+`families` imports the files of its own package one by one, until one has the format."""
 
 BESIDE = {("schedule", "frontend")}
 """(A package, an earlier package that it does not import): schedules don't depend on the origin of loops."""
@@ -227,3 +229,29 @@ def test_import_tilejit_is_light() -> None:
     code = f"import sys, tilejit; print([m for m in {HEAVY!r} if m in sys.modules])"
     child = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "[]"
+
+
+def test_functions_import_the_compiler_under_its_lock() -> None:
+    """A process may fork while a thread imports a module; its child would wait for that import forever."""
+    assert not [
+        f"{name_of(path)}:{node.lineno}"
+        for path in modules("tilejit")
+        if not name_of(path).startswith("tilejit.cli.")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        for node in _unlocked(function.body)
+        if isinstance(node, ast.ImportFrom) and node.module == "codegen"
+    ]
+
+
+def _unlocked(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function outside `with compiler_lock`; those of nested functions are their own."""
+    out: list[ast.stmt] = []
+    for node in body:
+        out.append(node)
+        if isinstance(node, ast.With) and "lock" in ast.unparse(node.items[0].context_expr):
+            continue
+        for part in ("body", "orelse", "finalbody"):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                out += _unlocked(getattr(node, part, []))
+    return out

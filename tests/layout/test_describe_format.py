@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import tilejit as tj
 from tilejit.layout.formats.registry import find_format
 
+LAYOUTS = tuple(name for name in tj.formats() if tj.describe_format(name).dtypes)
 TAGS = ("aBc8b", "gOIhw8o4i", "OIhw4i16o4i", "nhwc", "ABc4a8b4a", "x")
 
 
@@ -21,16 +24,19 @@ def test_a_description_is_complete(name: str) -> None:
     assert found.description
     assert found.formula
     assert found.source
-    assert found.dtypes
+    assert found.dtypes or found.planes
     assert found.least_rank is not None
     assert found.least_rank <= (found.most_rank or 12)
     text = str(found)
     assert text == repr(found)
     heading, _, facts = text.partition("\nformula ")
     assert " ".join(heading.split()) == f"{name}: {found.description}"
-    assert {line.split()[0] for line in f"formula {facts}".splitlines() if line[0] != " "} == {
-        *("formula", "dtypes", "ranks", "source"),
-        *(["parameters"] if found.parameters else []),
+    assert {line[:12].strip() for line in f"formula     {facts.lstrip()}".splitlines() if line[0] != " "} == {
+        *("formula", "ranks", "source"),
+        *(fact for fact in ("parameters", "dtypes", "planes", "buffers", "padding") if getattr(found, fact)),
+        *(["multiples"] if found.constraints else []),
+        *(["verified"] if found.verified else []),
+        *(["same as"] if found.same_as else []),
     }
     words = " ".join(line[12:] for line in text.splitlines()[1:])
     assert found.formula in words
@@ -38,7 +44,7 @@ def test_a_description_is_complete(name: str) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("name", [*tj.formats(), *TAGS])
+@pytest.mark.parametrize("name", [*LAYOUTS, *TAGS])
 def test_the_listed_ranks_and_dtypes_are_those_accepted(name: str) -> None:
     found = tj.describe_format(name)
     example = find_format(name).example
@@ -46,8 +52,11 @@ def test_the_listed_ranks_and_dtypes_are_those_accepted(name: str) -> None:
     for dtype in ("pred", "s4", "s8", "f8e4m3fn", "bf16", "f32", "f64", "c128"):
         assert (dtype in (found.dtypes or ())) == takes(name, dtype, example[0]), dtype
     least, most = found.least_rank or 0, 14 if found.most_rank is None else found.most_rank
+    constraints = dict(part.split(" % ") for part in found.constraints.split(", ") if part)
+    size = lcm(*map(int, constraints.values()))
     for rank in range(15):
-        assert (least <= rank <= most) == takes(name, example[1], (1,) * rank), rank
+        dims = (1,) * (rank - least) + (size,) * min(rank, least)  # multiples are of the last dimensions
+        assert (least <= rank <= most) == takes(name, example[1], dims), rank
 
 
 def takes(name: str, dtype: str, dims: tuple[int, ...]) -> bool:
@@ -58,7 +67,7 @@ def takes(name: str, dtype: str, dims: tuple[int, ...]) -> bool:
 
 
 def tags_and_patterns() -> list[str]:
-    return [name for name in (*tj.formats(), *TAGS) if "->" in tj.describe_format(name).formula]
+    return [name for name in (*LAYOUTS, *TAGS) if "->" in find_format(name).formula]
 
 
 @pytest.mark.parametrize("name", tags_and_patterns())
@@ -67,21 +76,33 @@ def test_a_formula_is_a_pattern_of_the_same_layout(name: str) -> None:
     found, example = find_format(name), find_format(name).example
     assert example is not None
     dims, dtype = example
+    spec = tj.named_format(name, dtype, dims)
     pattern = found.formula.partition(";")[0]
     known: dict[str, dict[str, int]] = {
         "tenstorrent": {"mf": 2, "m": 16, "nf": 2, "n": 16},
+        "tenstorrent-tile": {"mf": 2, "m": 16, "nf": 2, "n": 16},
         "NC1HWC0": {"c": 16},
         "vnni": {"k": 2},
         "amx-b": {"k": 2},
         "aiter-preshuffle": {"k": 8, "k2": 4},
+        "aiter-shuffle-weight": {"n": 16, "k": 8, "k2": 4},
+        "tegra-block-linear": {"b": 16, "c": 16},
+        "psp-swizzled": {"y": 8, "x": 16},
         "fractal_nz": {"m": 16, "n": 16},
+        "ascend-fractal-nz": {"m": 16, "n": 16},
         "crouton": {"w": 8, "w2": 1},
         "blis-a": {"mr": 6},
+        "hopper-mx-scale": {"w": 8},
+        "trtllm-gen-shuffle-sf-a": {"v": 1, "p": 4},
+        "gfx1250-mx-scale": {"k": 4},
+        "blackwell-mx4-shuffled": {"s": 2, "k": 128, "n": 256},
         "blis-b": {"nr": 16},
     }
     sizes = known.get(name, {})
     assert bool(sizes) == (";" in found.formula and name != "morton")
-    assert tj.as_layout(pattern, dtype=dtype, dims=dims, **sizes) == tj.named_format(name, dtype, dims)
+    width = {"element_size_in_bits": spec.bits} if spec.packed else {}
+    read = tj.as_layout(pattern, dtype=spec.element, dims=dims, **sizes, **width)
+    assert replace(read, padding_value=spec.padding_value) == spec
 
 
 @pytest.mark.parametrize(

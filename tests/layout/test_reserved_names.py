@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
@@ -10,24 +10,15 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tilejit.catalog.format import ELEMENT_SIZE, RESERVED
 from tilejit.files.conversion import plan_file_pack, plan_file_relayout
 from tilejit.layout.as_layout import recipe_of
-from tilejit.layout.formats import registry
-from tilejit.layout.formats.format import ELEMENT_SIZE, RESERVED
 
 X = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
 CALLS: tuple[Callable[..., Any], ...] = (
     *(tj.pack, tj.unpack, tj.relayout, tj.explain, tj.as_layout, tj.named_format, tj.TiledArray.from_buffer),
     *(recipe_of, plan_file_pack, plan_file_relayout),
 )
-
-
-@pytest.fixture(autouse=True)
-def _only_here() -> Iterator[None]:
-    known = dict(registry._FORMATS)
-    yield
-    registry._FORMATS.clear()
-    registry._FORMATS.update(known)
 
 
 def test_the_reserved_names_are_the_keywords_of_calls() -> None:

@@ -19,6 +19,14 @@ def layouts(incomplete: str) -> Iterator[tuple[str, str]]:
     return ((name, find_format(name).description) for name in names() if name.startswith(incomplete))
 
 
+def families_and_layouts(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Families, each with its title, and formats."""
+    from tilejit.catalog.families import families
+
+    yield from ((row.name, row.title) for row in families() if row.name.startswith(incomplete))
+    yield from layouts(incomplete)
+
+
 def layouts_or_row_major(incomplete: str) -> Iterator[tuple[str, str]]:
     """Formats, and C for row-major."""
     if "C".startswith(incomplete):

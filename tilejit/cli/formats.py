@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,10 +13,19 @@ from codegen import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.errors import arguments_checked
 from tilejit.cli.output import console, print_json, print_lines, table
-from tilejit.cli.parameters import Parameters, read_parameters
+from tilejit.cli.parameters import Parameters, read_dims, read_parameters
 from tilejit.cli.pictures import facts, print_picture
+from tilejit.support.units import counted
+
+SHOWN = 5
+"""The formats of a family that the list of families names."""
+OTHERS = "Formats of other packages"
+_ELEMENTS = re.compile(r"\S+\[[^\]]*\](?: in bits? \d[-\d]*)?")
+_INDENTS: Any = {"initial_indent": "  ", "subsequent_indent": "    ", "break_long_words": False}
 
 if TYPE_CHECKING:
+    from tilejit.catalog.entries import Family
+    from tilejit.catalog.format import Format
     from tilejit.layout.cute_shape import Spec
     from tilejit.layout.formats import FormatDescription
 
@@ -23,8 +35,8 @@ def formats(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="A format, a oneDNN tag or a pattern; without it, all formats are listed.",
-            autocompletion=completion.layouts,
+            help="A family, a format, a oneDNN tag or a pattern; without it, all families are listed.",
+            autocompletion=completion.families_and_layouts,
         ),
     ] = None,
     parameters: Parameters = None,
@@ -39,15 +51,23 @@ def formats(
 ) -> None:
     """List the named formats, or describe one.
 
-    Describes a format by NumPy code, XLA tiles, a CuTe layout and a picture.
+    Without NAME, lists the families; with a family, its formats. Describes a format by NumPy code, XLA tiles,
+    a CuTe layout and a picture; one of several planes by its planes and the bytes of each field.
     """
-    if name is None:
-        _list(as_json)
-        return
     from tilejit.layout.as_layout import as_layout, recipe_of
 
+    if name is None:
+        _list_families(as_json)
+        return
+    family = _family(name)
+    if family is not None:
+        _list_formats(family.formats, as_json)
+        return
     with arguments_checked():
         values: dict[str, Any] = dict(read_parameters(parameters))
+        if _is_of_planes(name, values):
+            _describe_planes(name, values, None if dims is None else read_dims(dims), as_json)
+            return
         element, wanted = _array(name, dtype, dims)
         spec = as_layout(name, dtype=element, dims=wanted, **values)
         recipe = recipe_of(name, spec.element, spec.dimensions, **values)
@@ -67,20 +87,121 @@ def formats(
     print_picture(spec)
 
 
-def _list(as_json: bool) -> None:
-    from tilejit.layout.formats.registry import find_format
+def _list_families(as_json: bool) -> None:
+    from tilejit.catalog.families import families
     from tilejit.layout.formats.registry import formats as names
 
-    found = [find_format(name) for name in names()]
-    rows = [(row.name, row.description, row.parameters or ()) for row in found]
+    own = list(families())
+    known = {row.name for family in own for row in family.formats}
+    others = [name for name in names() if name not in known]
     if as_json:
-        print_json([{"name": n, "description": d, "parameters": list(p)} for n, d, p in rows])
+        rows = [{"name": f.name, "title": f.title, "formats": _rows(f.formats)} for f in own]
+        if others:
+            rows.append({"name": "", "title": OTHERS, "formats": [_other(name) for name in others]})
+        print_json(rows)
         return
     out = console()
-    texts = [(n, d + (f" ({', '.join(p)})" if p else "")) for n, d, p in rows]
-    texts.append(("aBcd16b, …" if out.is_terminal else "aBcd16b, ...", "any other blocked oneDNN tag"))
+    dots = "…" if out.is_terminal else "..."
+    texts = [(f.name, f"{f.title}: {_some([row.name for row in f.formats], dots)}") for f in own]
+    if others:
+        texts.append(("(others)", f"{OTHERS}: {', '.join(others)}"))
     for line in table(texts, out.width):
         print_lines(out, line)
+    more = "tilejit formats FAMILY lists a family, and tilejit formats NAME describes a format. "
+    out.print()
+    for line in wrap(f"{more}Any other blocked oneDNN tag, such as aBcd16b, is a format as well.", out.width):
+        print_lines(out, line)
+
+
+def _other(name: str) -> dict[str, Any]:
+    """A format of another package, which may be broken."""
+    from tilejit.layout.formats.registry import find_format
+
+    try:
+        return _rows([find_format(name)])[0]
+    except LayoutError as error:
+        return {"name": name, "description": str(error).splitlines()[0], "parameters": []}
+
+
+def _some(names: list[str], dots: str) -> str:
+    """The first names of a family: "vnni, amx-b, blis-a, ... (7)"."""
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown}, {dots} ({len(names)})"
+
+
+def _list_formats(rows: Sequence[Format], as_json: bool) -> None:
+    if as_json:
+        print_json(_rows(rows))
+        return
+    out = console()
+    texts = [
+        (r.name, r.description + (f" ({', '.join(r.parameters)})" if r.parameters else "")) for r in rows
+    ]
+    for line in table(texts, out.width):
+        print_lines(out, line)
+
+
+def _rows(rows: Sequence[Format]) -> list[dict[str, Any]]:
+    return [
+        {"name": row.name, "description": row.description, "parameters": list(row.parameters or ())}
+        for row in rows
+    ]
+
+
+def _family(name: str) -> Family | None:
+    from tilejit.catalog.families import families
+
+    return next((family for family in families() if family.name == name), None)
+
+
+def _is_of_planes(name: str, parameters: dict[str, Any]) -> bool:
+    from tilejit.layout.as_layout import is_name
+    from tilejit.layout.formats.packings import names_planes
+
+    return is_name(name) and names_planes(name, parameters)
+
+
+def _describe_planes(
+    name: str, parameters: dict[str, Any], dims: tuple[int, ...] | None, as_json: bool
+) -> None:
+    """Print the description of a format of planes, and what the bytes of a record or a small array hold."""
+    from tilejit.layout.formats import describe_format
+    from tilejit.layout.formats.registry import read_call
+    from tilejit.view.bit_owners import owners
+    from tilejit.view.byte_map import ROUNDED, lines_of, shortened
+
+    own, given = read_call(name)
+    described = describe_format(own, **given, **parameters)
+    found = owners(own, dims, **given, **parameters)
+    lines = {key: lines_of(found, key) for key in found.buffers}
+    if as_json:
+        rows = {key: [[x.first, x.last, x.text] for x in some] for key, some in lines.items()}
+        print_json(
+            {
+                "format": described.name,
+                **_as_json(described),
+                "dimensions": list(found.dims),
+                "bytes": rows,
+            }
+        )
+        return
+    out = console()
+    print_lines(out, str(described))
+    for key, some in lines.items():
+        out.print()
+        print_lines(out, f"{key} of {list(found.dims)}, {counted(len(found.buffers[key]), 'byte')}")
+        for line in shortened(some):
+            for text in wrap(_ELEMENTS.sub(_joined, str(line)), out.width, **_INDENTS):
+                print_lines(out, text.replace("\0", " "))
+    if found.rounds:
+        out.print()
+        for text in wrap(ROUNDED, out.width):
+            print_lines(out, text)
+
+
+def _joined(elements: re.Match[str]) -> str:
+    """Elements and their bits as one word, so that lines break between them."""
+    return elements[0].replace(" ", "\0")
 
 
 def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[int, ...]]:
@@ -93,7 +214,7 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
     from tilejit.layout.formats.registry import find_format, read_call
     from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 
-    given = None if dims is None else _dims(dims)
+    given = None if dims is None else read_dims(dims)
     example = None
     if is_pattern(name):
         parse_pattern(name)
@@ -110,15 +231,6 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
             "a pattern does not specify the array's dimensions\n  pass them, e.g. --dims 33,300"
         )
     return element if dtype is None else dtype, wanted
-
-
-def _dims(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")] if text.strip() else []
-    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise LayoutError(
-            f"--dims: expected sizes separated by commas, got {text[:40]!r}\n  write e.g. --dims 33,300"
-        )
-    return tuple(map(int, parts))
 
 
 def _described(name: str) -> FormatDescription | None:
@@ -139,6 +251,12 @@ def _as_json(described: FormatDescription) -> dict[str, Any]:
         "dtypes": described.dtypes,
         "ranks": described.ranks,
         "source": described.source,
+        "planes": list(described.planes),
+        "buffers": list(described.buffers),
+        "multiples": described.constraints,
+        "padding": described.padding,
+        "verified": described.verified,
+        "same_as": list(described.same_as),
     }
 
 

@@ -97,7 +97,7 @@ def table(rows: list[tuple[str, str]], width: int) -> list[str]:
     indent = 2 if narrow else column
     lines: list[str] = []
     for name, text in rows:
-        wrapped = textwrap.wrap(text, max(1, width - indent)) or [""]
+        wrapped = textwrap.wrap(text, max(1, width - indent), break_on_hyphens=False) or [""]
         if narrow:
             lines.append(name)
             lines += [" " * indent + line for line in wrapped if line]

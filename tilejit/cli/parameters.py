@@ -40,7 +40,7 @@ def read_parameters(texts: list[str] | None) -> Numbers:
 
 
 def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
-    from tilejit.layout.formats.format import refuse_reserved
+    from tilejit.catalog.format import refuse_reserved
 
     key, _, value = text.partition("=")
     parts = value.split(",")
@@ -53,3 +53,17 @@ def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
     refuse_reserved(key, "a parameter")
     numbers = tuple(map(int, parts))
     return key, numbers[0] if len(numbers) == 1 else numbers
+
+
+def read_dims(text: str) -> tuple[int, ...]:
+    """Read --dims: "33,300" -> (33, 300).
+
+    Raises:
+        LayoutError: it is not a list of sizes.
+    """
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise LayoutError(
+            f"--dims: expected sizes separated by commas, got {text[:40]!r}\n  write e.g. --dims 33,300"
+        )
+    return tuple(map(int, parts))

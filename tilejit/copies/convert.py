@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,14 @@ from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.values import check_range, refuse_masked
+from tilejit.copies.planes import (
+    PackedPlanes,
+    is_packed_planes,
+    names_planes,
+    pack_planes,
+    refuse_options,
+    unpacked_planes,
+)
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, array_dtype, from_numpy
@@ -41,6 +50,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+@overload
+def pack(x: Mapping[str, ArrayLike], /, layout: str, **keywords: Any) -> PackedPlanes: ...
+@overload
 def pack(
     x: ArrayLike,
     /,
@@ -54,7 +66,21 @@ def pack(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
-) -> TiledArray:
+) -> TiledArray: ...
+def pack(
+    x: ArrayLike | Mapping[str, ArrayLike],
+    /,
+    layout: LayoutLike,
+    *,
+    out: Array | TiledArray | Mapping[str, Array] | None = None,
+    padding: Padding | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> TiledArray | PackedPlanes:
     """Copy an array into a buffer of tiles.
 
     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
@@ -77,8 +103,9 @@ def pack(
     instead of block by block.
 
     Args:
-        x: a NumPy array with any strides, alignment and byte order.
-        layout: the layout: anything that `as_layout` reads.
+        x: a NumPy array with any strides, alignment and byte order; a mapping of names to arrays for a
+            format of several planes.
+        layout: the layout: anything that `as_layout` reads, or a format of planes.
         out: where to write: a TiledArray, or an array of the right size in bytes and of any shape. Its dtype
             is that of the elements, uint8, or a wider integer type, such as int32 words that hold u4
             elements. The bytes of the array in C order are the buffer. It must not overlap `x`. None
@@ -97,7 +124,8 @@ def pack(
 
     Returns:
         The tiled array; its `buffer` is 1-D. If `out` has gaps, as a field of a structured array does, the
-        tiled array has a layout with the strides of `out`, or a buffer of its own if there is none.
+        tiled array has a layout with the strides of `out`, or a buffer of its own if there is none. A
+        `PackedPlanes` for a format that is not a layout of one array.
 
     Raises:
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
@@ -108,7 +136,7 @@ def pack(
     """
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
-    if has_gaps(out):
+    if has_gaps(out) and not names_planes(x, layout, parameters):
         tuning = read_tuning(virtual_vector_size, specialize, tune)
         return _pack_with_gaps(as_array(x), layout, out, padding, casting, threads, tuning, parameters)
     if (
@@ -122,16 +150,20 @@ def pack(
             key = (*key, *parameters.items()) if all(type(n) is int for n in parameters.values()) else None
         plan = _packs.get(key) if key else None
     if plan is None:
+        if names_planes(x, layout, parameters):
+            refuse_options("pack", padding, casting, virtual_vector_size, specialize, tune)
+            return pack_planes(x, str(layout), parameters, out=out, threads=threads)
         tuning, x = read_tuning(virtual_vector_size, specialize, tune), as_array(x)
         plan = _pack_plan(x, layout, out, padding, casting, threads, tuning, parameters)
         if key is not None:
             _packs.keep(key, plan)
     array: Any = x
-    return plan(array) if out is None else plan(array, out)
+    target: Any = out
+    return plan(array) if out is None else plan(array, target)
 
 
 def unpack(
-    t: TiledArray | Array | Buffer,
+    t: TiledArray | PackedPlanes | Array | Buffer | Mapping[str, Any],
     /,
     layout: LayoutLike | None = None,
     *,
@@ -196,6 +228,10 @@ def unpack(
         FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has its
             previous elements.
     """
+    if is_packed_planes(t, layout, dtype, parameters):
+        refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune)
+        planes: Array = unpacked_planes(t, layout, dtype, parameters, out=out, threads=threads)
+        return planes
     return _as_tiled(t, layout, dtype, parameters).unpack(
         out=out,
         dtype=dtype,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from tilejit.arrays.memory import Array
+from tilejit.copies.convert import pack
+from tilejit.copies.planes import PackedPlanes, names_planes, refuse_options
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.programs.tuning import AUTO, STRUCTURE, Padding, Specialize, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 
+@overload
 def relayout(
     t: TiledArray,
     /,
@@ -22,7 +25,22 @@ def relayout(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
-) -> TiledArray:
+) -> TiledArray: ...
+@overload
+def relayout(t: PackedPlanes, /, layout: str, **keywords: Any) -> PackedPlanes: ...
+def relayout(
+    t: TiledArray | PackedPlanes,
+    /,
+    layout: LayoutLike,
+    *,
+    out: Array | TiledArray | None = None,
+    padding: Padding | None = None,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> TiledArray | PackedPlanes:
     """Copy a tiled array into another layout.
 
     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
@@ -61,6 +79,9 @@ def relayout(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `relayout` nor the layout accepts a keyword.
     """
+    if isinstance(t, PackedPlanes) or names_planes(None, layout, parameters):
+        refuse_options("relayout", padding, "no", virtual_vector_size, specialize, tune)
+        return relayout_planes(t, layout, parameters, out=out, threads=threads)
     if not isinstance(t, TiledArray):
         raise TypeError(
             f"relayout: expected a TiledArray, got {type(t).__name__}\n"
@@ -76,3 +97,18 @@ def relayout(
         tune=tune,
         **parameters,
     )
+
+
+def relayout_planes(
+    t: Any, layout: LayoutLike, parameters: dict[str, Any], *, out: Any, threads: int | None
+) -> TiledArray | PackedPlanes:
+    """`relayout` from or to a format of planes: unpack and pack.
+
+    Raises:
+        LayoutError: the two formats have other planes.
+        TypeError: `t` is neither a TiledArray nor PackedPlanes.
+    """
+    if not isinstance(t, TiledArray | PackedPlanes):
+        raise TypeError(f"relayout: expected a TiledArray or PackedPlanes, got {type(t).__name__}")
+    planes: Any = t.unpack(threads=threads)
+    return pack(planes, layout, out=out, threads=threads, **parameters)

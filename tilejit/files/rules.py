@@ -26,10 +26,10 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from codegen import LayoutError, dataclass
+from tilejit.catalog.format import refuse_reserved
 from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.check_layout import check_layout
 from tilejit.layout.dtypes import primitive_type
-from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.text.pattern_text import spelled_out
 
 MAX_RULES_BYTES = 1 << 20

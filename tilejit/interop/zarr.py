@@ -24,12 +24,12 @@ from zarr.storage import StorePath
 
 from codegen import LayoutError, cached
 from tilejit.arrays.memory import Array
+from tilejit.catalog.format import refuse_reserved
 from tilejit.copies.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, primitive_type, unambiguous_name
-from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.indexing import linear_index, shape_name
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import Cache, LayoutError, compiler_lock, shown
+from tilejit.catalog.format import ELEMENT_SIZE, nearest_keyword
+from tilejit.catalog.packing import Packing
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.parsing import parse as parse_cute
@@ -19,7 +21,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cu
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
-from tilejit.layout.formats.format import ELEMENT_SIZE, nearest_keyword
+from tilejit.layout.formats.packings import blocking_of, packing_shape
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
@@ -193,6 +195,8 @@ def _swizzled(
         parameters = parameters | {ELEMENT_SIZE: parts.width}
     swizzle, inner = parse_cute(parts.swizzle), _as_layout(parts.inner, dtype, sizes, parameters)
     try:
+        with compiler_lock:  # few layouts are swizzled tiles
+            from tilejit.layout.bridge.swizzled_shape import swizzled_shape
         return swizzled_shape(swizzle, parts.offset, inner)
     except LayoutError as error:
         cause, _, fix = str(error).partition("\n")
@@ -253,6 +257,8 @@ def _in_format(
     width, own = _width(parameters, found.parameters)
     element = have.codes(width)
     built = found.layout(element, sizes, own)
+    if isinstance(built, Packing):
+        return packing_shape(built, name, element, sizes, width)
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
     shape = _shape_of(name, built, element, sizes)
@@ -279,6 +285,8 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
         name, given = _called(layout, parameters)
         found = find_format(name)
         built = found.layout(shape.element, sizes, _width(given, found.parameters)[1])
+        if isinstance(built, Packing):
+            built = blocking_of(built, name, sizes)
     elif isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
         built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])

@@ -82,7 +82,7 @@ def flat_words(buffer: Any, spec: Spec) -> Any:
     """
     if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous:
         return buffer
-    flat = np.asarray(buffer).reshape(-1)
+    flat = buffer if buffer.ndim == 1 else np.asarray(buffer).reshape(-1)
     is_elements = flat.dtype == spec.dtype and not spec.packed
     return flat if is_elements or not may_hold(flat.dtype, spec) else flat.view(np.uint8)
 

@@ -123,7 +123,7 @@ class TiledArray(NDArrayOperatorsMixin):
             TypeError: the buffer is not bytes-like, or the layout does not take a parameter.
         """
         spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
-        if has_gaps(buffer):
+        if isinstance(buffer, np.ndarray) and has_gaps(buffer):
             check_size(buffer, spec, "the buffer")
             buffer, spec = strided_buffer(buffer, spec) or (buffer, spec)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from textwrap import wrap
+from typing import Any
 
 from codegen import LayoutError, dataclass
+from tilejit.catalog.entries import fields_text
+from tilejit.catalog.format import Format
+from tilejit.catalog.packing import Packing
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
-from tilejit.layout.formats.format import Format
+from tilejit.layout.formats.packings import packing_shape
 from tilejit.layout.formats.registry import find_format
 
 MAX_RANK = 12
@@ -32,6 +36,12 @@ class FormatDescription:
         dtypes: XLA's names of the dtypes that it takes without parameters. None for a registered function.
         least_rank: the fewest dimensions of an array. None for a registered function.
         most_rank: the most dimensions. None if there is no limit, or for a registered function.
+        planes: for a format of planes, each plane with its extents and its values.
+        buffers: for a format of planes or of codes, each buffer with its dtype and extents in checkpoints.
+        constraints: the dimensions that must be multiples, and of what; other dimensions are padded.
+        padding: the value of padding elements that differs from 0, in words; else empty.
+        verified: how TileJIT's bytes were compared with those of the source; empty if the definition decides.
+        same_as: other names of the same order of bytes.
     """
 
     name: str
@@ -42,6 +52,12 @@ class FormatDescription:
     dtypes: tuple[str, ...] | None
     least_rank: int | None
     most_rank: int | None
+    planes: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+    constraints: str = ""
+    padding: str = ""
+    verified: str = ""
+    same_as: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> str:
@@ -63,10 +79,16 @@ class FormatDescription:
         whole = self.dtypes is not None and len(self.dtypes) == len(_elements())
         facts = {
             "formula": self.formula,
+            "planes": "; ".join(self.planes),
+            "buffers": "; ".join(self.buffers),
             "parameters": "any" if self.parameters is None else ", ".join(self.parameters),
             "dtypes": "all" if whole else ", ".join(self.dtypes or ()),
             "ranks": self.ranks,
+            "multiples": self.constraints,
+            "padding": self.padding,
             "source": self.source,
+            "verified": self.verified,
+            "same as": ", ".join(self.same_as),
         }
         lines = wrap(
             f"{self.name}: {self.description}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
@@ -77,7 +99,7 @@ class FormatDescription:
         return "\n".join(lines)
 
 
-def describe_format(name: str) -> FormatDescription:
+def describe_format(name: str, **parameters: Any) -> FormatDescription:
     """Describe a named format and the arrays that it takes.
 
     >>> tilejit.describe_format("col32")
@@ -89,26 +111,64 @@ def describe_format(name: str) -> FormatDescription:
 
     Args:
         name: the name of a format, or a oneDNN blocked tag.
+        parameters: the format's parameters, for a format of planes.
 
     Returns:
         A `FormatDescription`, which prints as text.
 
     Raises:
         LayoutError: the format does not exist; the message names the nearest.
-        TypeError: the name is not a str.
+        TypeError: the name is not a str, or the format does not take a parameter.
     """
     found = find_format(name)
+    found.check_parameters(parameters)
+    if found.example is None:
+        return FormatDescription(
+            found.name, found.description, found.formula, found.source, found.parameters, None, None, None
+        )
+    dims, dtype = found.example
+    packing = found.layout(primitive_type(dtype), dims, parameters)
     dtypes: tuple[str, ...] | None = None
-    least: int | None = None
-    most: int | None = None
-    if found.example is not None:
-        dims, dtype = found.example
+    if not (isinstance(packing, Packing) and not packing.is_layout):
         dtypes = tuple(known for known in _elements() if _takes(found, lookup(known), dims))
+    if isinstance(packing, Packing):
+        least, most = _ranks_of(packing)
+        more = _facts_of(packing)
+    else:
         ranks = [rank for rank in range(MAX_RANK + 2) if _takes(found, primitive_type(dtype), (1,) * rank)]
-        least, most = ranks[0], ranks[-1] if ranks[-1] <= MAX_RANK else None
+        least, most, more = ranks[0], ranks[-1] if ranks[-1] <= MAX_RANK else None, {}
     return FormatDescription(
-        found.name, found.description, found.formula, found.source, found.parameters, dtypes, least, most
+        found.name,
+        found.description,
+        found.formula or (fields_text(packing) if isinstance(packing, Packing) else ""),
+        found.source,
+        found.parameters,
+        dtypes,
+        least,
+        most,
+        verified=found.verified,
+        same_as=found.same_as,
+        **more,
     )
+
+
+def _ranks_of(packing: Packing) -> tuple[int, int | None]:
+    axes = packing.main.axes.split()
+    leading = axes[0] == "..."
+    return len(axes) - leading, None if leading else len(axes)
+
+
+def _facts_of(packing: Packing) -> dict[str, Any]:
+    """The facts of a packing that a description lists."""
+    planes = tuple(f"{p.name} [{p.axes}] {p.values_text}" for p in packing.planes)
+    constraints = ", ".join(f"{axis} % {n}" for axis, n in (packing.multiples or {}).items())
+    paddings = {f.padding for f in packing.fields if f.padding}
+    return {
+        "planes": () if packing.is_layout and not packing.main.bits else planes,
+        "buffers": tuple(f"{name} {text}" for name, text in (packing.tensors or {}).items()),
+        "constraints": constraints,
+        "padding": ", ".join(map(str, sorted(paddings))),
+    }
 
 
 def _elements() -> tuple[str, ...]:
@@ -119,7 +179,9 @@ def _elements() -> tuple[str, ...]:
 def _takes(found: Format, element: PrimitiveType, dims: tuple[int, ...]) -> bool:
     """Whether a format has a layout for an array."""
     try:
-        found.layout(element, dims, {})
+        built = found.layout(element, dims, {})
+        if isinstance(built, Packing):
+            packing_shape(built, found.name, element, dims, 0)
     except LayoutError:
         return False
     return True

@@ -9,13 +9,13 @@ from math import prod
 import numpy as np
 
 from codegen import LayoutError, dataclass, shown
+from tilejit.catalog.entries import checked_size
+from tilejit.catalog.format import nearest_keyword
 from tilejit.cute.digit_step import check_permutation
-from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.formats.blocking import Blocking, DigitName, Turn
-from tilejit.layout.formats.format import nearest_keyword
 from tilejit.layout.helpers import dims_text
-from tilejit.support.tokens import MAX_INT64, Token, mistake
+from tilejit.support.tokens import Token, mistake
 
 Size = int | tuple[int, ...]
 Sizes = Mapping[str, object]
@@ -99,6 +99,8 @@ class Pattern:
                 units.append(dim)
         order = [digit for name in self.order for digit in places[name]]
         plain = Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
+        if not (self.turned or tables):
+            return plain
         turns = [self._turn(turned, plain, places, tables) for turned in self.turned]
         # An axis with a table comes last, so that others read its index as it is.
         turns += [
@@ -204,19 +206,6 @@ class Pattern:
                 "make them larger, or omit one",
             )
         return tuple(known[axis.text] for axis in group.axes)
-
-
-def checked_size(name: str, size: object) -> int:
-    """Return a size that a caller gave by keyword, as an int.
-
-    Raises:
-        LayoutError: it is not from 1 to 2^63-1.
-        TypeError: it is a bool or not an integer.
-    """
-    value = as_integer(size, name)
-    if not 1 <= value <= MAX_INT64:
-        raise LayoutError(f"{name} is {shown(value)}\n  pass a number from 1 to 2^63-1")
-    return value
 
 
 def is_table(size: object) -> bool:

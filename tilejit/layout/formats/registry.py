@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from codegen import LayoutError, lazy_pattern
+from tilejit.catalog.entries import Family
+from tilejit.catalog.families import families, find_in_catalog
+from tilejit.catalog.format import Dims, Format, keywords_of, refuse_reserved
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
-from tilejit.layout.formats import blocked, tpu
-from tilejit.layout.formats.format import Dims, Format, keywords_of, refuse_reserved
+from tilejit.layout.formats.installed import installed_formats, load_format
 from tilejit.layout.formats.pattern import cut
-from tilejit.layout.text.tags import is_tag, parse_tag
+from tilejit.layout.text.tags import is_tag, parse_tag, tag_format
 from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64
@@ -19,8 +21,7 @@ SHOWN = 6
 """The number of formats that a message names."""
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
 _PARAMETER = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
-_FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
-_BUILT_IN = frozenset(_FORMATS)
+_registered: dict[str, Format] = {}
 
 
 def register_format(name: str, function: Callable[..., object], description: str | None = None) -> None:
@@ -32,6 +33,10 @@ def register_format(name: str, function: Callable[..., object], description: str
     >>> tilejit.register_format("panels", panels)
     >>> print(tilejit.named_format("panels", "f32", (10, 5), rows=4))
     f32[10,5]{1,0:T(4,1)}
+
+    A package can offer formats without this call: an entry point of the group `tilejit.formats` names the
+    function, as `panels = "my_package.layouts:panels"` under `[project.entry-points."tilejit.formats"]` in
+    its pyproject.toml. Commands know such formats too.
 
     Args:
         name: the name, a plain word.
@@ -52,13 +57,24 @@ def register_format(name: str, function: Callable[..., object], description: str
             f"{cut(name)!r} cannot be the name of a format\n"
             f"  start with a letter and continue with letters, digits, - _ and . up to {MAX_NAME}"
         )
-    if name in _FORMATS or _spells_a_tag(name):
-        kind = "a format" if name in _FORMATS else "a oneDNN tag"
+    known = _find(name) is not None
+    if known or _spells_a_tag(name):
+        kind = "a format" if known else "a oneDNN tag"
         raise LayoutError(f"{kind} named {name!r} already exists\n  choose another name")
     if name.lower() in PRIMITIVE_TYPES:
         raise LayoutError(f"{name!r} is a dtype\n  choose another name")
     if description is not None and not isinstance(description, str):
         raise TypeError(f"description: expected a str, got {type(description).__name__}")
+    _registered[name] = _function_format(name, function, description)
+
+
+def _function_format(name: str, function: Callable[..., object], description: str | None) -> Format:
+    """The format of a function of dtype and dims.
+
+    Raises:
+        LayoutError: a parameter has the name of a keyword of the calls.
+        TypeError: the function cannot be called with dtype and dims.
+    """
     parameters = keywords_of(function)
     for parameter in parameters or ():
         refuse_reserved(parameter, f"a parameter of the format {name!r}")
@@ -76,7 +92,7 @@ def register_format(name: str, function: Callable[..., object], description: str
 
     own = getattr(function, "__qualname__", type(function).__qualname__)
     source = ".".join(filter(None, (getattr(function, "__module__", None), own)))
-    _FORMATS[name] = Format(name, text, build, parameters, source=source)
+    return Format(name, text, build, parameters, source=source)
 
 
 def unregister_format(name: str) -> None:
@@ -99,24 +115,52 @@ def unregister_format(name: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"expected the name of a format, got {type(name).__name__}")
     find_format(name)
-    if name in _BUILT_IN:
+    if _registered.pop(name, None) is None:
         raise LayoutError(f"TileJIT itself defines the format {name!r}\n  name one that you registered")
-    del _FORMATS[name]
 
 
-def formats() -> tuple[str, ...]:
+def formats(family: str | None = None) -> tuple[str, ...]:
     """List the names of the formats.
 
     >>> tilejit.formats()[:3]
-    ('tpu', 'tpu-doc', 'tenstorrent')
+    ('tpu', 'tpu-doc', 'tpu-int4')
+    >>> tilejit.formats("cpu")
+    ('vnni', 'amx-b', 'blis-a', 'blis-b')
 
     `describe_format` describes each. oneDNN's blocked tags, such as "nChw16c", are formats as well but are
     not listed.
 
+    Args:
+        family: the name of a family, such as "ggml"; None lists all families, then the formats of installed
+            packages and registered ones.
+
     Returns:
-        The names, registered ones last.
+        The names.
+
+    Raises:
+        LayoutError: the family does not exist; the message names those that do.
+        TypeError: the family is not a str.
     """
-    return tuple(_FORMATS)
+    if family is not None:
+        return tuple(row.name for row in find_family(family).formats)
+    own = [row.name for known in families() for row in known.formats]
+    return (*own, *(name for name in installed_formats() if name not in own), *_registered)
+
+
+def find_family(name: str) -> Family:
+    """Return the family with that name.
+
+    Raises:
+        LayoutError: the family does not exist.
+        TypeError: the name is not a str.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a family, got {type(name).__name__}")
+    found = next((family for family in families() if family.name == name), None)
+    if found is None:
+        names = ", ".join(family.name for family in families())
+        raise LayoutError(f"unknown family {cut(name)!r}\n  write one of {names}")
+    return found
 
 
 def find_format(name: str) -> Format:
@@ -128,18 +172,20 @@ def find_format(name: str) -> Format:
     """
     if not isinstance(name, str):
         raise TypeError(f"expected the name of a format, got {type(name).__name__}")
-    if name in _FORMATS:
-        return _FORMATS[name]
+    found = _find(name)
+    if found is not None:
+        return found
     if is_tag(name):
         parse_tag(name)
-        return blocked.tag_format(name)
+        return tag_format(name)
     words = len(name.split()) > 1
     near = _nearest(name)
-    some = ", ".join(list(_FORMATS)[:SHOWN])
+    names = formats()
+    some = ", ".join(names[:SHOWN])
     fix = (
         f"write {near!r}"
         if near
-        else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
+        else f"write one of {some} and {len(names) - SHOWN} more, which tilejit.formats() lists, "
         "or a layout such as {1,0:T(8,128)}"
     )
     if words and not near:
@@ -178,10 +224,19 @@ def _nearest(name: str) -> str | None:
     import difflib
 
     lowered = name[:MAX_NAME].lower().replace(" ", "-")
-    names = {known.lower(): known for known in _FORMATS}
+    names = {known.lower(): known for known in formats()}
     longer = [known for known in names if len(lowered) > 1 and known.startswith(lowered)]
     close = longer or difflib.get_close_matches(lowered, names, n=1, cutoff=0.65)
     return names[close[0]] if close else None
+
+
+def _find(name: str) -> Format | None:
+    """The format that is registered, in the catalog, or installed; None if there is none."""
+    found = _registered.get(name) or find_in_catalog(name)
+    if found is None and not is_tag(name):
+        function = load_format(name)
+        found = None if function is None else _function_format(name, function, None)
+    return found
 
 
 def _spells_a_tag(name: str) -> bool:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 
 from codegen import LayoutError, cached, lazy_pattern
-from tilejit.layout.formats.format import reserved_mistake
+from tilejit.catalog.format import reserved_mistake
 from tilejit.layout.formats.pattern import Group, Pattern, Size, TurnedAxis, checked_table, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
@@ -66,7 +66,7 @@ def parse_pattern(text: str) -> Pattern:
     return _parse(str(text))
 
 
-@cached(256)
+@cached(1024)
 def _parse(text: str) -> Pattern:
     return _Reader(text, _PATTERN).pattern()
 

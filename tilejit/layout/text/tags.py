@@ -14,6 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from codegen import LayoutError, cached, dataclass, lazy_pattern
+from tilejit.catalog.format import Dims, Element, Format
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
@@ -177,3 +178,26 @@ def _check_cases(text: str, letters: str, blocks: tuple[tuple[int, str], ...]) -
 def _order(text: str) -> str:
     """The letters before the first number."""
     return _DIGIT().split(text, maxsplit=1)[0]
+
+
+def tag_format(tag: str) -> Format:
+    """Return the format for a oneDNN blocked tag.
+
+    Raises:
+        LayoutError: the tag has a mistake.
+    """
+    parsed = parse_tag(tag)
+
+    def build(element: Element, dims: Dims) -> Blocking:
+        return parsed.blocking(dims)
+
+    blocked = {letter: prod(n for n, name in parsed.blocks if name == letter) for _, letter in parsed.blocks}
+    plain = [letter for letter in parsed.dims if letter not in blocked]
+    # A picture shows two dimensions with more than one index: blocked ones, otherwise the last ones.
+    small = dict.fromkeys(parsed.dims, 1 if blocked else 2) | {d: 2 * n for d, n in blocked.items()}
+    if len(blocked) == 1 and plain:
+        small[plain[-1]] = 4
+    dims = tuple(small[letter] for letter in parsed.dims)
+    what = f"oneDNN's tag, dimensions {' '.join(parsed.dims)}"
+    source = "oneDNN, dnnl_format_tag_t in dnnl_types.h"
+    return Format(tag, what, build, (), (dims, "f32"), parsed.formula, source)

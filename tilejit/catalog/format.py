@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, Signature, signature
-from typing import Any
+from typing import Any, Protocol
 
 from codegen import LayoutError, dataclass
-from tilejit.layout.dtypes import PrimitiveType
 
 Dims = tuple[int, ...]
+
+
+class Element(Protocol):
+    """What a format may ask of an element type."""
+
+    @property
+    def name(self) -> str:
+        """XLA's name in lower case."""
+
+    @property
+    def bits(self) -> int:
+        """The width of a value, in bits."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of its values: pred, signed, unsigned, float or complex."""
+
+    @property
+    def storage_bits(self) -> int:
+        """The width of an element that is not packed, in bits."""
+
+
 ELEMENT_SIZE = "element_size_in_bits"
 """A parameter of every blocked layout; a format may define it too, but a pattern cannot use it as a name."""
 RESERVED = (
@@ -30,12 +51,16 @@ class Format:
     Attributes:
         name: the name that `as_layout` reads.
         description: one line about it.
-        build: build(element, dims, **parameters) -> a Blocking, or anything that `as_layout` reads except a
+        build: build(element, dims, **parameters) -> a Packing, or anything that `as_layout` reads except a
             name.
         parameters: the keywords, except dtype and dims; None if it takes any.
         example: dimensions and dtype of a small array for pictures; None if there is none.
         formula: a pattern, followed by its sizes after a semicolon; or the rule in words.
         source: where it is defined.
+        planes: planes(**parameters) -> the Packing, whatever the array, for a format of planes; else None.
+        verified: how TileJIT's bytes were compared with those of the source.
+        same_as: other names of the same order of bytes.
+        variants: parameters that `identify` tries beside the defaults.
     """
 
     name: str
@@ -45,8 +70,12 @@ class Format:
     example: tuple[Dims, str] | None = None
     formula: str = ""
     source: str = ""
+    planes: Callable[..., Any] | None = None
+    verified: str = ""
+    same_as: tuple[str, ...] = ()
+    variants: tuple[Mapping[str, Any], ...] = ()
 
-    def layout(self, element: PrimitiveType, dims: Dims, parameters: dict[str, Any]) -> object:
+    def layout(self, element: Element, dims: Dims, parameters: dict[str, Any]) -> object:
         """Return the result of `build` for an array.
 
         Raises:
@@ -113,7 +142,7 @@ def nearest_keyword(name: str, own: Iterable[str]) -> str:
 def reserved_mistake(name: str, what: str) -> tuple[str, str] | None:
     """The reason a name is not available, and the fix; None if it is available.
 
-    ("threads", "an axis") -> ("an axis has the name threads, which is a keyword …", "choose another name; …")
+    ("threads", "an axis") -> ("an axis has the name threads, which is ...", "choose another name; ...")
     """
     if name not in (*RESERVED, ELEMENT_SIZE):
         return None

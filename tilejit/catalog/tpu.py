@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 
 from codegen import LayoutError
-from tilejit.layout.dtypes import PrimitiveType
-from tilejit.layout.formats.format import Format
-from tilejit.layout.from_parts import make_shape
-from tilejit.layout.shape import Shape
+from tilejit.catalog.entries import Family, layout_format
+from tilejit.catalog.format import Element, Format
 
 LANES = 128
+MAX_RANK = 1024
 # For each number of elements in 32 bits, the tile height, which applies if it divides the second-minor size.
 _FULL_HEIGHT = {1: 8, 2: 8, 4: 32, 8: 64}
 Tiles = tuple[tuple[int, ...], ...]
 
 
-def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
+def _tpu(element: Element, dims: tuple[int, ...]) -> str:
     """The layout in compiled TPU programs, derived from 3,895 observations on v4 to v7.
 
     s4[64,130] -> {1,0:T(64,128)(8,1)E(4)}    s4[70,130] -> {0,1:T(8,128)(8,1)E(4)}
@@ -26,18 +25,18 @@ def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     packing = _packing(element, dims)
     width = 4 if packing == 8 else 0
     if 0 in dims:
-        return make_shape(element, dims, element_size_in_bits=width)
+        return _text(dims, width=width)
     if len(dims) < 2:
-        return make_shape(element, dims, tiles=_vector_tiles(dims, packing), element_size_in_bits=width)
+        return _text(dims, _vector_tiles(dims, packing), width)
     minor, second = _minor_pair(dims, packing)
     others = (d for d in reversed(range(len(dims))) if d not in (minor, second))
     tiles: Tiles = ((_tile_height(dims[second], packing), LANES),)
     if packing > 1:
         tiles += ((packing, 1),)
-    return make_shape(element, dims, (minor, second, *others), tiles, element_size_in_bits=width)
+    return _text(dims, tiles, width, (minor, second, *others))
 
 
-def _packing(element: PrimitiveType, dims: tuple[int, ...]) -> int:
+def _packing(element: Element, dims: tuple[int, ...]) -> int:
     """The number of elements that share 32 bits; 1 for 32 bits and more, 4 for pred."""
     bits = 8 if element.name == "pred" else element.bits
     packing = max(1, 32 // bits)
@@ -46,11 +45,11 @@ def _packing(element: PrimitiveType, dims: tuple[int, ...]) -> int:
     return packing
 
 
-def _no_rule(name: str, element: PrimitiveType, dims: tuple[int, ...]) -> LayoutError:
+def _no_rule(name: str, element: Element, dims: tuple[int, ...]) -> LayoutError:
     """The error for an element type of less than a byte without a rule, with a layout that it can have."""
     width = element.bits if 8 % element.bits == 0 else 0  # elements of six bits take a byte each
     tiles = ((64, LANES), (32 // (width or 8), 1)) if len(dims) > 1 else ()
-    layout = make_shape(element, dims, tiles=tiles, element_size_in_bits=width).layout
+    layout = _text(dims, tiles, width)
     wider = {"signed": "s8", "unsigned": "uint8"}.get(element.kind, "f8e4m3fn")
     return LayoutError(
         f"the format {name!r} has no rule for {element.name}\n"
@@ -102,43 +101,81 @@ def _round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
+def _tpu_doc(element: Element, dims: tuple[int, ...]) -> str:
     """The list on XLA's page on tiled layouts, with one bit for a pred element."""
     if len(dims) < 2 or element.bits >= 64:
-        return make_shape(element, dims)
+        return _text(dims)
     if element.name == "pred":
-        return make_shape(element, dims, tiles=((32, LANES), (32, 1)), element_size_in_bits=1)
+        return _text(dims, ((32, LANES), (32, 1)), 1)
     if element.bits == 32:
         height = 2 if dims[-2] <= 2 else 4 if dims[-2] <= 4 else 8
-        return make_shape(element, dims, tiles=((height, LANES),))
+        return _text(dims, ((height, LANES),))
     if element.bits not in (8, 16):
         raise _no_rule("tpu-doc", element, dims)
-    return make_shape(element, dims, tiles=((8, LANES), (32 // element.bits, 1)))
+    return _text(dims, ((8, LANES), (32 // element.bits, 1)))
 
 
-FORMATS = (
-    Format(
-        "tpu",
-        "current TPU layouts: the dimension order with the least padding, tiles by dtype and size",
-        _tpu,
-        (),
-        ((16, 256), "bf16"),
-        "{m,s,...:T(h,128)(p,1)}; m and s are the two dimensions that need the least padding, usually the "
-        "last one and the one before it. p elements share 32 bits; if p is 1, (p,1) is omitted. A tile has h "
-        "rows of 128 elements: h is 8, or 32 for 8-bit and 64 for 4-bit elements, if the size of s is a "
-        "multiple of it. Otherwise, h is the smallest power of two that is at least p and at least the size "
-        "of s, but at most 8.",
-        "layouts that XLA gives compiled TPU programs, v4 to v7",
-    ),
-    Format(
-        "tpu-doc",
-        "XLA's documented TPU tiles: row-major, tiles of 8 x 128, a second tile for narrow dtypes",
-        _tpu_doc,
-        (),
-        ((16, 256), "bf16"),
-        "{...,1,0:T(8,128)(p,1)}; p elements of 8 or 16 bits share 32 bits. 32-bit elements have T(8,128) "
-        "alone, or T(2,128) for arrays of at most 2 rows and T(4,128) for at most 4. pred has "
-        "T(32,128)(32,1)E(1), with one bit for each element. 64-bit elements have no tiles.",
-        "https://openxla.org/xla/tiled_layout",
+def _text(
+    dims: tuple[int, ...], tiles: Tiles = (), width: int = 0, order: tuple[int, ...] | None = None
+) -> str:
+    """XLA's text of a layout; row-major unless `order` lists the dimensions from the minor one on.
+
+    (33, 300), ((8, 128), (2, 1)) -> "{1,0:T(8,128)(2,1)}"
+
+    Raises:
+        LayoutError: there are too many dimensions.
+    """
+    if len(dims) > MAX_RANK:
+        raise LayoutError(
+            f"a tiled layout has at most {MAX_RANK} dimensions, got {len(dims)}\n  merge some of them"
+        )
+    minor = range(len(dims))[::-1] if order is None else order
+    tail = "".join(f"({','.join(map(str, tile))})" for tile in tiles)
+    rest = ("T" + tail if tail else "") + (f"E({width})" if width else "")
+    return f"{{{','.join(map(str, minor))}{':' + rest if rest else ''}}}"
+
+
+_TPU_RULE = (
+    "{m,s,...:T(h,128)(p,1)}; m and s are the two dimensions that need the least padding, usually the last "
+    "one and the one before it. p elements share 32 bits; if p is 1, (p,1) is omitted. A tile has h rows of "
+    "128 elements: h is 8, or 32 for 8-bit and 64 for 4-bit elements, if the size of s is a multiple of it. "
+    "Otherwise, h is the smallest power of two that is at least p and at least the size of s, but at most 8."
+)
+_DOC_RULE = (
+    "{...,1,0:T(8,128)(p,1)}; p elements of 8 or 16 bits share 32 bits. 32-bit elements have T(8,128) alone, "
+    "or T(2,128) for arrays of at most 2 rows and T(4,128) for at most 4. pred has T(32,128)(32,1)E(1), with "
+    "one bit for each element. 64-bit elements have no tiles."
+)
+FAMILY = Family(
+    "tpu-tiles",
+    "TPU tiles, as XLA's compiler lays them out",
+    (
+        Format(
+            "tpu",
+            "current TPU layouts: the dimension order with the least padding, tiles by dtype and size",
+            _tpu,
+            (),
+            ((16, 256), "bf16"),
+            _TPU_RULE,
+            "layouts that XLA gives compiled TPU programs, v4 to v7",
+        ),
+        Format(
+            "tpu-doc",
+            "XLA's documented TPU tiles: row-major, tiles of 8 x 128, a second tile for narrow dtypes",
+            _tpu_doc,
+            (),
+            ((16, 256), "bf16"),
+            _DOC_RULE,
+            "https://openxla.org/xla/tiled_layout",
+        ),
+        layout_format(
+            "tpu-int4",
+            "TPU int4: tiles of 64 x 128, 8 rows in 32 bits, array M N; T(64,128)(8,1)E(4)",
+            "(M t r) (N n) -> M N t n r, t=8, r=8, n=128",
+            ((64, 128), "uint8"),
+            "https://openxla.org/xla/tiled_layout",
+            bits=4,
+            verified="definition",
+        ),
     ),
 )

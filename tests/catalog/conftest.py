@@ -1,0 +1,23 @@
+"""By default, one case in twelve of the tests that pack in every format: kernels take long to compile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+STEP = 12
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the other cases of each parametrized test as full."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if Path(__file__).parent not in item.path.parents or not hasattr(item, "callspec"):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if cases[test] % STEP:
+            item.add_marker(pytest.mark.full)
+        cases[test] += 1

@@ -1,0 +1,103 @@
+"""ONNX and ONNX Runtime: tensors of narrow types, MatMulNBits, blocked channels."""
+
+from __future__ import annotations
+
+from codegen import LayoutError
+from tilejit.catalog.entries import Family, checked_size, layout_format, one_of, planes_format
+from tilejit.catalog.format import Format
+from tilejit.catalog.packing import Field, Packing, Plane
+
+_ORT = "onnxruntime 1.31.1"
+
+
+def _raw(
+    name: str, kind: str, bits: int, *, signed: bool = False, verified: str = "run: onnx 1.23.2"
+) -> Format:
+    """A flattened tensor of a narrow type."""
+    return layout_format(
+        f"onnx-{name}",
+        f"ONNX's raw_data of {kind}: the tensor flattened, {8 // bits} elements in a byte, the first low",
+        "... -> ...",
+        ((3, 5), "uint8"),
+        "onnx 1.23.2, numpy_helper.from_array",
+        bits=bits,
+        signed=signed,
+        verified=verified,
+    )
+
+
+def _matmul_n_bits(bits: int = 4, block_size: int = 32, scale_bits: int = 32) -> Packing:
+    width, block = one_of("bits", bits, (4, 8)), checked_size("block_size", block_size)
+    if block < 16 or block & (block - 1):
+        raise LayoutError(f"block_size is {block}\n  pass a power of two from 16")
+    scales = f"f{one_of('scale_bits', scale_bits, (16, 32))}"
+    zeros = Field(("zero_points",), "N (B b) -> N B b, b=2", buffer="zero_points", padding=8)
+    return Packing(
+        (
+            Plane("B", "N K", width),
+            Plane("scales", f"N K/{block}", dtype=scales),
+            Plane("zero_points", f"N K/{block}", width),
+        ),
+        (
+            Field(("B",), f"N (K k) -> N K k, k={block}", buffer="B"),
+            Field(("scales",), buffer="scales"),
+            zeros if width == 4 else Field(("zero_points",), buffer="zero_points"),
+        ),
+        tensors={
+            "B": f"u8: N K/{block} {block * width // 8}",
+            "zero_points": f"u8: N K/{block * 8 // width}",
+        },
+        optional=("zero_points",),
+    )
+
+
+def _nchwc(block: int = 16) -> str:
+    return f"N (C c) H W -> N C H W c, c={one_of('block', block, (8, 16))}"
+
+
+FAMILY = Family(
+    "onnx",
+    "ONNX and ONNX Runtime",
+    (
+        _raw("int4", "INT4", 4, signed=True),
+        _raw("uint4", "UINT4", 4),
+        _raw("float4", "FLOAT4E2M1", 4),
+        _raw("int2", "INT2", 2, signed=True),
+        planes_format(
+            "ort-matmulnbits",
+            "MatMulNBits: codes B in blocks along K, array N K (the weight transposed), with scales (f16 if "
+            "scale_bits=16) and zero points; an unused nibble of zero_points holds 8",
+            _matmul_n_bits,
+            ((2, 96), "uint8"),
+            f"{_ORT}, quantize_matmul_4bits, quantize_matmul_8bits",
+            verified=f"run: {_ORT}",
+            variants=tuple(
+                {"bits": bits, "block_size": size, "scale_bits": width}
+                for bits in (4, 8)
+                for size in (32, 16, 64, 128, 256)
+                for width in (32, 16)
+                if (bits, size, width) != (4, 32, 32)
+            ),
+        ),
+        layout_format(
+            "ort-matmulnbits-zp",
+            "MatMulNBits: 4-bit zero_points alone, array N B of rows and blocks; an unused nibble holds 8",
+            "N (B b) -> N B b, b=2",
+            ((4, 3), "uint8"),
+            f"{_ORT}, quantize_matmul_4bits",
+            bits=4,
+            padding=8,
+            verified=f"run: {_ORT}",
+        ),
+        layout_format(
+            "ort-nchwc",
+            "ONNX Runtime's NCHWc: channels in blocks of 16 (AVX-512) or 8 (other CPUs), array N C H W",
+            _nchwc,
+            ((1, 32, 2, 3), "f32"),
+            f"{_ORT}, com.microsoft.nchwc, ReorderInput",
+            verified=f"run: {_ORT}, blocks of 16; blocks of 8 not run",
+            variants=({"block": 8},),
+            same_as=("nChw16c",),
+        ),
+    ),
+)

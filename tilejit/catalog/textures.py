@@ -1,0 +1,160 @@
+"""Textures: blocks of pixels whose bits of row and column are mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen import LayoutError
+from tilejit.catalog.entries import Family, checked_size, each, layout_format
+from tilejit.catalog.format import Dims, Element, Format
+from tilejit.catalog.packing import Field, Packing, Plane
+from tilejit.catalog.widths import by_width
+
+MAX_MORTON = 256
+_PSP = "... (Y y) (X x) -> ... Y X y x"
+_PIXELS = "view the pixels as a type of 8, 16, 32, 64 or 128 bits, or as bytes"
+
+
+def _morton(size: int = 8) -> str:
+    """The pattern of blocks of size x size, with a digit for each bit of row and column."""
+    block = checked_size("size", size)
+    if not 2 <= block <= MAX_MORTON or block & (block - 1):
+        raise LayoutError(f"size={block} is not a power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
+    bits = range(block.bit_length() - 1)
+    rows, columns = (" ".join(f"{axis}{bit}" for bit in bits) for axis in "mn")
+    mixed = [f"{axis}{bit}" for bit in bits for axis in "mn"]
+    sizes = ", ".join(f"{name}=2" for name in mixed)
+    return f"... (M {rows}) (N {columns}) -> ... M N {' '.join(mixed)}, {sizes}"
+
+
+def _interleaved(axes: str, order: str, dims: Dims) -> str:
+    """The pattern of a whole array whose index has the bits of all axes in turns.
+
+    "YX", "YX", (4, 8) -> "... (Y1 Y0) (X2 X1 X0) -> ... X2 Y1 X1 Y0 X0, X2=2, ...": x is in bit 0
+    """
+    widths = {axis: max(0, size - 1).bit_length() for axis, size in zip(axes, dims, strict=True)}
+    groups = (" ".join(f"{axis}{bit}" for bit in reversed(range(widths[axis]))) for axis in axes)
+    mixed = [
+        f"{axis}{bit}"
+        for bit in reversed(range(max(widths.values())))
+        for axis in order
+        if bit < widths[axis]
+    ]
+    left = " ".join(f"({group})" for group in groups)
+    return ", ".join([f"... {left} -> ... {' '.join(mixed)}", *(f"{name}=2" for name in mixed)])
+
+
+def _whole(axes: str, order: str) -> Callable[..., Packing]:
+    """The packing of a whole array, in the order of `_interleaved`."""
+
+    def build(element: Element, dims: Dims, **given: Any) -> Packing:
+        own = dims[-len(axes) :]
+        plane = Plane("values", " ".join(("...", *axes)))
+        if len(own) < len(axes):  # the caller refuses the dimensions
+            return Packing((plane,), (Field(("values",)),))
+        return Packing((plane,), (Field(("values",), _interleaved(axes, order, own)),))
+
+    return build
+
+
+def _pixels(name: str, element: Element) -> int:
+    """The number of elements in 16 bytes."""
+    return by_width(name, element, {8: 16, 16: 8, 32: 4, 64: 2, 128: 1}, _PIXELS)
+
+
+def _tegra(element: Element, block_height: int = 16) -> dict[str, int]:
+    height = checked_size("block_height", block_height)
+    if height > 32 or height & (height - 1):
+        raise LayoutError(f"block_height is {height}\n  pass one of 1, 2, 4, 8, 16, 32")
+    return {"b": height, "c": _pixels("tegra-block-linear", element)}
+
+
+def _psp(element: Element, dims: Dims) -> Packing:
+    sizes = {"y": 8, "x": _pixels("psp-swizzled", element)}
+    field = Field(("values",), _PSP, sizes=sizes)
+    return Packing((Plane("values", "... Y X"),), (field,), multiples={"X": sizes["x"]})
+
+
+FAMILY = Family(
+    "textures",
+    "Textures and images in blocks",
+    (
+        layout_format(
+            "morton",
+            "textures: blocks of size x size, the bits of row and column interleaved, array M N",
+            _morton,
+            ((16, 16), "uint8"),
+            "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
+            rule="for size = 8, the default; m0 and n0 are the highest bits",
+            variants=each("size", 2, 4, 16, 32),
+        ),
+        Format(
+            "morton-2d",
+            "Morton order of a whole array Y X, padded to powers of two",
+            _whole("YX", "YX"),
+            (),
+            ((8, 8), "uint8"),
+            "bits of an element's index, from bit 0: x0 y0 x1 y1 ...; upper bits of the longer axis on top",
+            "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
+            verified="definition",
+        ),
+        Format(
+            "morton-3d",
+            "Morton order of a whole array Z Y X, padded to powers of two",
+            _whole("ZYX", "ZYX"),
+            (),
+            ((4, 4, 4), "uint8"),
+            "bits of an element's index, from bit 0: x0 y0 z0 x1 y1 ...; upper bits of longer axes on top",
+            "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
+            verified="definition",
+        ),
+        layout_format(
+            "jpeg-8x8-blocks",
+            "blocks of 8 x 8 samples, each row by row without a zigzag, array Y X",
+            "... (Y y) (X x) -> ... Y X y x, y=8, x=8",
+            ((16, 16), "uint8"),
+            "ITU-T T.81, A.1 and A.2: blocks of 8 x 8 samples",
+            verified="definition",
+        ),
+        layout_format(
+            "tegra-block-linear",
+            "Tegra: blocks of block_height GOBs of 64 bytes x 8 rows, array Y X of pixels or bytes",
+            "... (Y b y z) (X u v c) -> ... Y X b u y v z c, y=4, z=2, u=2, v=2",
+            ((16, 64), "uint8"),
+            "py-tegra-swizzle 0.4.3, swizzle_block_linear",
+            sizes=_tegra,
+            rule="b = block_height, by default 16; c = 128 / bits",
+            verified="run: py-tegra-swizzle 0.4.3",
+            variants=tuple({"block_height": height} for height in (1, 2, 4, 8, 32)),
+        ),
+        Format(
+            "psvita-swizzled",
+            "PS Vita: a swizzled texture, array Y X, padded to powers of two",
+            _whole("YX", "XY"),
+            (),
+            ((8, 16), "uint8"),
+            "bits of a pixel's index, from bit 0: y0 x0 y1 x1 ...; the upper bits of the longer axis on top",
+            "Vita3K, texture code",
+            verified="run in NumPy: the expressions of Vita3K",
+        ),
+        layout_format(
+            "psvita-tiled",
+            "PS Vita: a tiled texture, tiles of 32 x 32 pixels, array Y X",
+            "... (Y y) (X x) -> ... Y X y x, y=32, x=32",
+            ((64, 64), "uint8"),
+            "Vita3K, texture code",
+            verified="run in NumPy: the expressions of Vita3K",
+        ),
+        Format(
+            "psp-swizzled",
+            "PSP: blocks of 16 bytes x 8 rows, array Y X of pixels or bytes",
+            _psp,
+            (),
+            ((16, 64), "uint8"),
+            f"{_PSP}; y = 8; x = 128 / bits",
+            "PSPSDK, swizzle_fast",
+            verified="read: not run",
+        ),
+    ),
+)

@@ -1,0 +1,155 @@
+"""The ordinary layout of a packing, if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError, dataclass
+from tilejit.catalog.packing import Packing
+from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
+from tilejit.layout.formats.blocking import Blocking
+from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.spelling import blocked_shape
+from tilejit.layout.formats.strided import strided_shape
+from tilejit.layout.text.pattern_text import parse_pattern
+
+SAME_ORDER = "... -> ..."
+
+
+def packing_shape(
+    packing: Packing, name: str, element: PrimitiveType, dims: tuple[int, ...], width: int
+) -> Spec:
+    """Return the layout of an array in a packing.
+
+    Args:
+        packing: the packing.
+        name: the name of its format.
+        element: the element type of the array; for codes also u8 or s8, whose values are the codes.
+        dims: the dimensions of the array.
+        width: element_size_in_bits if the caller gave it; else 0.
+
+    Raises:
+        LayoutError: the packing has several planes, or takes other elements or dimensions.
+    """
+    if not packing.is_layout:
+        planes = ", ".join(plane.name for plane in packing.planes)
+        raise LayoutError(
+            f"the format {name!r} is not a layout of one array; its planes are {planes}\n"
+            "  tilejit.pack and unpack convert them"
+        )
+    (field,), bits = packing.fields, packing.main.bits
+    if bits:
+        element, width = code_element(name, element, bits), width or bits % 8
+    shape = blocked_shape(blocking_of(packing, name, dims), element, width)
+    return replace(shape, padding_value=_value_of(field.padding, element)) if field.padding else shape
+
+
+def find_packing(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any], Packing]:
+    """Return the name of a format, its parameters from both the text and keywords, and its packing.
+
+    Raises:
+        LayoutError: the text is not the name of a format of planes.
+        TypeError: the format does not take a parameter.
+    """
+    name, given = read_call(text)
+    found, own = find_format(name), {**given, **parameters}
+    found.check_parameters(own)
+    if found.planes is None:
+        raise LayoutError(f"the format {name!r} has no planes\n  pass one array")
+    packing: Packing = found.planes(**own)
+    return name, own, packing
+
+
+def names_planes(text: str, parameters: dict[str, Any]) -> bool:
+    """Whether a text names a format that is not a layout of one array."""
+    return (
+        find_format(read_call(text)[0]).planes is not None and not find_packing(text, parameters)[2].is_layout
+    )
+
+
+def pattern_shape(
+    pattern: str, sizes: Mapping[str, int], element: PrimitiveType, dims: tuple[int, ...], width: int
+) -> Spec:
+    """Return the layout of an array in the order of a pattern; an empty one keeps the order."""
+    return blocked_shape(parse_pattern(pattern or SAME_ORDER).blocking(dims, sizes), element, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a field lies in its buffer, in bits: its first record, its share of a record, and the record."""
+
+    start: int
+    length: int
+    pitch: int
+
+
+def record_shape(
+    pattern: str, sizes: Mapping[str, int], element: PrimitiveType, dims: tuple[int, ...], place: Place
+) -> CuteShape | None:
+    """Return the layout of a field in the buffer of its records; None if strides do not say it.
+
+    Q4_0's codes, [4,64] with (C p j) -> C j p, 128 of 144 bits, from bit 16
+        -> u4[4,64] Sw<0,0,0> o 4 o (4,(16,2,2)):(72,(2,1,36)) E(4)
+    """
+    bits = element.bits
+    blocking = parse_pattern(pattern or SAME_ORDER).blocking(dims, sizes)
+    if 0 in dims or any(map(blocking.is_padded, range(len(dims)))) or any(n % bits for n in astuple(place)):
+        return None
+    if any(turn.by is not None for turn in blocking.turns):
+        return None
+    inner, order = 1, list(blocking.order)
+    while order and inner * bits < place.length:
+        digit = order.pop()
+        inner *= blocking.digits[digit.dim][digit.number]
+    if inner * bits != place.length:
+        return None
+    pitches = {order[-1]: place.pitch // bits} if order else {}
+    backward = frozenset(turn.digit for turn in blocking.turns)
+    start = place.start // bits
+    return strided_shape(blocking, element, bits % 8, reversed_digits=backward, offset=start, pitches=pitches)
+
+
+def blocking_of(packing: Packing, name: str, dims: tuple[int, ...]) -> Blocking:
+    """The digits of an array in a packing that is an ordinary layout.
+
+    Raises:
+        LayoutError: the dimensions do not fit.
+    """
+    packing.sizes(dims, f"the format {name!r}")
+    (field,) = packing.fields
+    return parse_pattern(field.pattern or SAME_ORDER).blocking(dims, field.sizes or {})
+
+
+def _value_of(code: int, element: PrimitiveType) -> int | float:
+    """The value of an element whose bits are a code.
+
+    (127, u8) -> 127    (127, f8e8m0fnu) -> 1.0    (8, s4) -> -8
+    """
+    if element.kind == "signed":
+        return code - (code >> element.bits - 1 << element.bits)
+    if element.kind == "unsigned" or element.numpy is None:
+        return code
+    return float(np.array(code, np.uint8).view(element.numpy))
+
+
+def code_element(name: str, element: PrimitiveType, bits: int) -> PrimitiveType:
+    """The element type of codes of that width.
+
+    (u8, 4) -> u4    (s8, 4) -> s4    (f4e2m1fn, 4) -> f4e2m1fn
+
+    Raises:
+        LayoutError: elements have another width.
+    """
+    if element.bits == bits and (element.name != "pred" or bits == 1):
+        return element
+    if element.name in ("u8", "s8"):
+        return PRIMITIVE_TYPES[f"{element.name[0]}{bits}"]
+    raise LayoutError(
+        f"the format {name!r} stores codes of {bits} bits, got {element.name}\n"
+        f"  pass codes as uint8 or int8, or a dtype of {bits} bits"
+    )
