@@ -109,6 +109,38 @@ def test_runs_of_one_color_are_exact(text: str) -> None:
     assert len(memory.rows) * memory.columns == 1024
 
 
+@pytest.mark.parametrize("text", [*GOLDENS.values(), "bf16[40,300]{1,0:T(8,128)(2,1)}"])
+def test_pictures_without_tooltips_show_the_same(text: str) -> None:
+    """Texts at their places, and the width of each color in each row."""
+    spec = layout(text)
+    whole, short = (ElementTree.fromstring(svg(spec, tips=tips)) for tips in (True, False))
+    assert placed_texts(whole) == placed_texts(short)
+    assert len(list(short.iter(f"{SPACE}title"))) == 1
+    for key in ("width", "height"):
+        assert whole.get(key) == short.get(key)
+    colored: dict[tuple[str, float], int] = {}
+    for r in whole.iter(f"{SPACE}rect"):
+        if r.get("fill"):
+            at = r.get("fill", ""), float(r.get("y", "")) + float(r.get("height", "")) / 2
+            colored[at] = colored.get(at, 0) + int(r.get("width", ""))
+    found: dict[tuple[str, float], int] = {}
+    for path in short.iter(f"{SPACE}path"):
+        if path.get("stroke-opacity") == "0.3":
+            for y, width in re.findall(r"M\d+ ([\d.]+)h(\d+)", path.get("d", "")):
+                at = path.get("stroke", ""), float(y)
+                found[at] = found.get(at, 0) + int(width)
+    assert found == colored
+
+
+def placed_texts(root: ElementTree.Element) -> list[tuple[str, str, str]]:
+    """Texts with their coordinates, whether they are elements of their own or parts of one."""
+    out = []
+    for element in root.iter(f"{SPACE}text"):
+        parts = list(element) or [element]
+        out += [(p.get("x", ""), element.get("y", ""), p.text or "") for p in parts]
+    return sorted(out)
+
+
 @pytest.mark.parametrize("color", ["order", "bank", "row"])
 def test_colorings_can_be_selected(color: str) -> None:
     """In Python, in notebooks, and on the command line."""

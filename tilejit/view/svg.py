@@ -50,7 +50,9 @@ def _gradient() -> tuple[str, ...]:
 GRADIENT = _gradient()
 
 
-def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None = None) -> str:
+def svg(
+    layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None = None, tips: bool = True
+) -> str:
     """The picture of a layout as one <svg> element, in ASCII.
 
     >>> Path("layout.svg").write_text(svg(as_layout("f32[3,5]{1,0:T(2,2)}")))
@@ -65,6 +67,7 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
         standalone: whether the picture has a background.
         color: "tile", "order" (in memory, as a gradient), or "bank" or "row" of a swizzle. The default
             depends on the layout.
+        tips: whether cells with text have tooltips; without, the picture has a fourth of the bytes.
 
     Raises:
         LayoutError: the size of the buffer is unknown, a CuTe layout has offsets below 0, the color is not
@@ -79,7 +82,7 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
     arrays, memory, notes = cells_of(spec, coloring)
     notes = [*facts, *notes, *([coloring.note] if coloring.note else [])]
     palette = GRADIENT if coloring.color == "order" else FILLS
-    return document(title, notes, [arrays, memory], standalone, palette)
+    return document(title, notes, [arrays, memory], standalone, palette, tips=tips)
 
 
 def _facts(spec: Spec, *, alone: bool) -> list[str]:
@@ -95,6 +98,8 @@ def document(
     columns: Sequence[Sequence[Cells]],
     standalone: bool,
     palette: Sequence[str] = FILLS,
+    *,
+    tips: bool = True,
 ) -> str:
     """The picture: a title, columns of boards, and a line for each note."""
     if any(cells.low and cells.low[0] * cells.columns > NARROW for column in columns for cells in column):
@@ -105,7 +110,7 @@ def document(
         top, widest = LINE + 14, 0
         before = max((_name_width(cells) for cells in column), default=0)
         for cells in column:
-            parts += _board(cells, palette, left, top, before)
+            parts += _board(cells, palette, left, top, before, tips=tips)
             width, height = _size(cells)
             top, widest = top + height + 10, max(widest, before + width, int(len(cells.heading) * CHARACTER))
         right = left + widest if column else right
@@ -148,14 +153,18 @@ def _size(cells: Cells) -> tuple[int, int]:
     return width, LINE + _name_height(cells) + len(cells.rows) * high + (LINE if cells.more[1] else 0)
 
 
-def _board(cells: Cells, palette: Sequence[str], left: int, top: int, before: int) -> list[str]:
+def _board(
+    cells: Cells, palette: Sequence[str], left: int, top: int, before: int, *, tips: bool
+) -> list[str]:
     """A heading, the names of rows and columns, the cells, and the lines around them."""
     wide, high = cells.cell_size
     above = _name_height(cells)
     out = [_text(left, top + 12, cells.heading, 'fill-opacity="0.8"')]
     left, top = left + before, top + LINE + above
     out += _names(cells, left, top)
-    for r, row in enumerate(cells.rows):
+    if not tips:
+        out += _without_tips(cells, palette, left, top)
+    for r, row in enumerate(cells.rows if tips else ()):
         y = top + r * high
         if cells.low:
             out += _runs(row, palette, left, y, cells.low)
@@ -167,6 +176,32 @@ def _board(cells: Cells, palette: Sequence[str], left: int, top: int, before: in
     if cells.more[1]:
         out.append(_text(left + cells.columns * wide // 2 - 4, top + len(cells.rows) * high + 14, "…"))
     return out
+
+
+def _without_tips(cells: Cells, palette: Sequence[str], left: int, top: int) -> Iterator[str]:
+    """The cells: wide strokes, one path for each color, and the texts of each row together."""
+    wide, high = cells.cell_size
+    strokes: dict[int, list[str]] = {}
+    for r, row in enumerate(cells.rows):
+        x, y = left, top + r * high
+        for color, group in groupby(row, key=lambda cell: cell.color):
+            width = wide * sum(1 for _ in group)
+            if color is None:
+                yield _hatched(x, y, width, high)
+            else:
+                strokes.setdefault(color, []).append(f"M{x} {y + high / 2:g}h{width}")
+            x += width
+    for color, path in strokes.items():
+        look = f'stroke="{palette[color]}" stroke-opacity="0.3" stroke-width="{high}"'
+        yield f'<path d="{"".join(path)}" {look}/>'
+    for r, row in enumerate(cells.rows):
+        texts = "".join(
+            f'<tspan x="{left + c * wide + wide / 2:g}">{escape(cell.text)}</tspan>'
+            for c, cell in enumerate(row)
+            if cell.text and not cells.low
+        )
+        if texts:
+            yield f'<text y="{top + r * high + 15}" text-anchor="middle">{texts}</text>'
 
 
 def _names(cells: Cells, left: int, top: int) -> list[str]:
