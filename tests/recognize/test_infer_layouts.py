@@ -21,7 +21,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import primitive_type
 
 RANDOM = 1000
-BY_DEFAULT = 200
+BY_DEFAULT = 80
 GROUP = 20
 """Random layouts that one case takes."""
 

@@ -1,0 +1,84 @@
+"""identify: formats beside an original, mistakes before and after packing, and careful verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.catalog.test_laws import FORMATS, example_planes
+from tests.tools.extent import examples, few_by_default
+from tests.tools.recognition import answers
+
+CODES = np.random.default_rng(0).integers(0, 16, (128, 256), np.uint8)
+SCALES = np.random.default_rng(1).integers(1, 255, (130, 5), np.uint8)
+
+
+@pytest.mark.parametrize("name", few_by_default([*FORMATS], 12))
+def test_every_format_is_found(name: str) -> None:
+    planes = example_planes(name)
+    found = tj.identify(tj.pack(planes, name), planes)
+    names = {match.format for match in found.matches}
+    assert found.verdict in ("exact", "ambiguous"), found
+    assert name in names, found
+
+
+def test_the_format_and_its_parameters() -> None:
+    assert str(tj.identify(tj.pack(CODES, "marlin-int4"), CODES)).startswith("exact: marlin-int4")
+    assert str(tj.identify(tj.pack(CODES & 7, "gptq", bits=3), CODES & 7)).startswith("exact: gptq, bits=3")
+
+
+def test_scales_that_were_swizzled_twice() -> None:
+    once = tj.pack(SCALES, "nvfp4-scales")
+    twice = tj.pack(once.buffer.reshape(256, 8), "nvfp4-scales")
+    found = tj.identify(twice, SCALES)
+    assert found.verdict == "exact"
+    assert found.matches[0].times == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (CODES.T.copy(), "transposed"),
+        (np.roll(CODES, 64, 0), "halves of axis 0"),
+        (CODES ^ 8, "^ 8"),
+    ],
+    ids=["transposed", "halves", "signs"],
+)
+def test_mistakes_are_named(given: Any, says: str) -> None:
+    found = tj.identify(tj.pack(given, "awq-gemm"), CODES)
+    assert found.verdict == "exact", found
+    assert says in str(found)
+
+
+def test_a_damaged_buffer_is_near() -> None:
+    data = tj.pack(CODES, "awq-gemm").buffer.copy()
+    data[5] ^= 3
+    found = tj.identify(data, CODES)
+    assert found.verdict == "near"
+    assert found.format is None
+    first = found.matches[0]
+    assert first.format == "awq-gemm"
+    assert 0.99 < first.agreement < 1
+    assert first.first_difference is not None
+
+
+@pytest.mark.parametrize("size", [100, 4096, 16384])
+def test_random_bytes_are_unknown(size: int) -> None:
+    data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    assert tj.identify(data, CODES[:64, :128]).verdict == "unknown"
+
+
+def test_equal_elements_tell_no_order() -> None:
+    found = tj.identify(tj.pack(np.zeros_like(CODES), "awq-gemm"), np.zeros_like(CODES))
+    assert found.verdict == "ambiguous"
+    assert found.format is None
+
+
+def test_no_wrong_exact_answer() -> None:
+    """Buffers whose truth is kept apart: in formats, with mistakes, damaged, foreign and random."""
+    found = answers(1, examples(16, full=500))
+    assert not [str(answer.made.truth) for answer in found if answer.is_wrong]
+    assert sum(answer.is_expected for answer in found) >= 0.9 * len(found)

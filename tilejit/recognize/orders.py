@@ -1,0 +1,260 @@
+"""`Order`: the order of an array's elements in the buffer of a format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError, cached, dataclass
+from tilejit.arrays.memory import Array
+from tilejit.catalog.entries import field_text
+from tilejit.catalog.packing import Field, Packing, Plane, Sizes, extents
+from tilejit.copies.bit_streams import pack_stream, unpack_stream
+from tilejit.copies.plane_fields import place_fields
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
+from tilejit.layout.formats.packings import SAME_ORDER
+from tilejit.layout.formats.spelling import blocked_shape
+from tilejit.layout.indexing import linear_index
+from tilejit.layout.text.pattern_text import parse_pattern
+from tilejit.recognize.candidates import ROW_MAJOR, Candidate
+from tilejit.recognize.changes import Index
+from tilejit.recognize.places import FieldPlaces, Part, bit_places, places_in_fields
+from tilejit.recognize.readings import decoded
+from tilejit.recognize.storage import Storage, holds
+from tilejit.tiled.tiled_array import TiledArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """Where a format puts the elements of an array, or of its main plane.
+
+    Attributes:
+        candidate: the format.
+        storage: the type of the stored elements.
+        dims: the dimensions of the array.
+        buffer: the name of the buffer; empty for a layout of one array.
+        size: the bytes of the buffer.
+        inner: the dimensions of the buffer's elements, if it holds no others and can be packed again.
+        fields: the places of the elements; empty if `spec` has them.
+        spec: the layout, if a rule or a function decides it.
+        packing: planes and fields; None if there is one plane in one buffer.
+        table: the stored code of each code, -1 for one that is never stored; None if all are stored as they
+            are.
+        padding: the stored value of padding elements.
+    """
+
+    candidate: Candidate
+    storage: Storage
+    dims: tuple[int, ...]
+    buffer: str
+    size: int
+    inner: tuple[int, ...] | None
+    fields: tuple[FieldPlaces, ...] = ()
+    spec: Spec | None = None
+    packing: Packing | None = None
+    table: Array | None = None
+    padding: int = 0
+
+    @property
+    def padded_from(self) -> tuple[int, ...]:
+        """The dimensions of the field's elements without padding."""
+        return self.fields[0].blocking.dimensions
+
+    @property
+    def bits(self) -> int:
+        """The width of an element."""
+        return self.storage.bits
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the format has further buffers."""
+        return self.packing is not None and len(self.packing.buffers) > 1
+
+    def others(self, given: frozenset[str]) -> tuple[object, ...]:
+        """What some buffers hold beside the elements: for each field its text, and the form of its planes."""
+        packing = self.packing
+        if packing is None or len(packing.planes) == 1:
+            return ()
+        given |= {self.buffer}
+        fields = [f for f in packing.fields if f.buffer in given and packing.main.name not in f.planes]
+        sizes = packing.sizes(self.dims, self.candidate.name)
+        planes = (packing.plane(name) for field in fields for name in field.planes)
+        forms = (form_of(plane, sizes) for plane in planes)
+        return (*(field_text(packing, field) for field in fields), *forms)
+
+    def parts(self, index: Index) -> tuple[Part, ...]:
+        """The places of some elements."""
+        if self.spec is not None:
+            return (Part(np.asarray(linear_index(self.spec, index)) * self.bits, 0, self.bits),)
+        return tuple(field.part(index) for field in self.fields)
+
+    def unpacked(self, data: Array) -> Array:
+        """All elements of a buffer of `size` bytes; codes as uint8."""
+        if self.packing is not None:
+            return self._plane(data)
+        spec = self.spec
+        if self.candidate is ROW_MAJOR and self.bits >= 8 and data.ctypes.data % max(1, self.bits // 8) == 0:
+            dtype: Any = np.uint8 if self.storage.is_code else self.storage.element.numpy
+            elements: Array = data.view(dtype).reshape(self.dims)
+            return elements
+        if spec is None:
+            (field,) = self.fields
+            if self.bits not in (1, 2, 4) and self.bits < 8:
+                return self._stream(data)
+            spec = blocked_shape(field.blocking, self._element, self.bits % 8 if self.bits < 8 else 0)
+        found = TiledArray(data if spec.packed else data.view(spec.dtype), spec).unpack()
+        return found.view(np.uint8) & np.uint8((1 << self.bits) - 1) if self.storage.is_code else found
+
+    def unpacked_again(self, elements: Array) -> Array:
+        """All elements of a buffer whose elements were read in their own order; codes as uint8."""
+        spec, code = self.spec, self.storage.is_code
+        if spec is not None or (len(self.fields) == 1 and self.fields[0].is_plain):
+            byte = lookup("u8") if code else self.storage.element
+            if spec is None:
+                spec = blocked_shape(self.fields[0].blocking, byte, 0)
+            else:
+                whole: Any = spec  # a Shape has the width in its layout, and a CuteShape beside it
+                spec = replace(whole, primitive_type=byte.name, element_size_in_bits=0)
+            found = TiledArray(elements, spec).unpack()
+            return found if self.table is None else decoded(found, np.ones((), bool), self.table)[0]
+        return self.unpacked(pack_stream(elements, self.bits))
+
+    @property
+    def _element(self) -> PrimitiveType:
+        """The type of the elements in the buffer; that of codes has their width."""
+        bits = self.bits
+        return (
+            PRIMITIVE_TYPES[f"u{bits}"] if bits < 8 else lookup("u8") if bits == 8 else self.storage.element
+        )
+
+    def _stream(self, data: Array) -> Array:
+        return unpack_stream(data, self.bits, prod(self.dims)).reshape(self.dims)
+
+    def _plane(self, data: Array) -> Array:
+        packing = self.packing
+        assert packing is not None
+        main = packing.main.name
+        sizes = packing.sizes(self.dims, self.candidate.name)
+        codes: Array | None = None
+        for placed in place_fields(packing, self.buffer, sizes, _elements(packing, self.storage)):
+            if main in placed.field.planes:
+                found = placed.read(data, {}, None)[main]
+                codes = found if codes is None else codes | found
+        assert codes is not None
+        if not self.storage.is_code:
+            return codes
+        return (codes.view(np.uint8) + np.uint8(packing.main.low % 256)) & np.uint8((1 << self.bits) - 1)
+
+
+@cached(1 << 13)
+def order_of(candidate: Candidate, storage: Storage, dims: tuple[int, ...]) -> Order | None:
+    """The order of an array in a format; None if the format does not take it, or a codec packs it."""
+    if candidate is ROW_MAJOR:
+        if storage.cast and storage.bits < 8:
+            return None
+        blocking = parse_pattern(SAME_ORDER).blocking(dims, {})
+        size = -(-prod(dims) * storage.bits // 8)
+        return Order(candidate, storage, dims, "", size, None, (_whole(blocking, storage.bits, size),))
+    example = candidate.example_packing
+    if example is not None and not holds(example.main, storage):
+        return None
+    try:
+        packing = candidate.packing(storage.element, dims)
+        if packing is None:
+            return _order_of_rule(candidate, storage, dims)
+        if not holds(packing.main, storage):
+            return None
+        if packing.is_layout:
+            return _order_of_layout(candidate, packing, storage, dims)
+        return _order_of_planes(candidate, packing, storage, dims)
+    except LayoutError:
+        return None
+
+
+def _order_of_rule(candidate: Candidate, storage: Storage, dims: tuple[int, ...]) -> Order | None:
+    spec = candidate.layout(storage.element, dims)
+    if spec is None or spec.bits != storage.bits:
+        return None
+    inner = dims if prod(dims) == spec.physical_size else None
+    return Order(candidate, storage, dims, "", spec.size_in_bytes, inner, spec=spec)
+
+
+def _order_of_layout(
+    candidate: Candidate, packing: Packing, storage: Storage, dims: tuple[int, ...]
+) -> Order:
+    (field,) = packing.fields
+    packing.sizes(dims, candidate.name)
+    blocking = parse_pattern(field.pattern or SAME_ORDER).blocking(dims, field.sizes or {})
+    size = -(-prod(blocking.padded) * storage.bits // 8)
+    fields = (_whole(blocking, storage.bits, size),)
+    return Order(candidate, storage, dims, "", size, blocking.padded, fields, padding=field.padding)
+
+
+def _whole(blocking: object, bits: int, size: int) -> FieldPlaces:
+    return FieldPlaces(blocking, bits, 0, None, None, 0, size, size)  # type: ignore[arg-type]
+
+
+def _order_of_planes(
+    candidate: Candidate, packing: Packing, storage: Storage, dims: tuple[int, ...]
+) -> Order | None:
+    main = packing.main
+    sizes = packing.sizes(dims, candidate.name)
+    found = places_in_fields(packing, main.name, sizes, _elements(packing, storage))
+    if found is None:
+        return None
+    fields, buffer, size = found
+    padded = fields[0].padded if len(fields) == 1 else dims
+    alone = len(packing.planes) == 1 and -(-prod(padded) * storage.bits // 8) == size
+    inner = padded if alone else None
+    field = next(field for field in packing.fields if main.name in field.planes)
+    table = _table(main, field, storage.bits)
+    return Order(candidate, storage, dims, buffer, size, inner, fields, None, packing, table, field.padding)
+
+
+def _elements(packing: Packing, storage: Storage) -> dict[str, PrimitiveType]:
+    """The element type of each plane; that of planes which take any is the array's if the main one does."""
+    free = storage.element if packing.main.is_free else lookup("f16")
+    return {p.name: lookup("u8") if p.bits else lookup(p.dtype) if p.dtype else free for p in packing.planes}
+
+
+def _table(plane: Plane, field: Field, bits: int) -> Array | None:
+    """The stored code of each code modulo 2**bits; None if all are stored as they are."""
+    if not plane.bits or not (plane.low or plane.levels or field.values):
+        return None
+    mask = (1 << bits) - 1
+    codes = np.arange(plane.levels or mask + 1, dtype=np.uint8)
+    stored = field.values.encode(codes) if field.values else codes
+    table = np.full(mask + 1, -1, np.int16)
+    table[codes.astype(np.int64) + plane.low & mask] = stored.astype(np.int64) & mask
+    return table
+
+
+def again(order: Order) -> Order | None:
+    """The order of a second application to the elements of the buffer; None if there is none."""
+    if order.inner is None:
+        return None
+    return order_of(order.candidate, order.storage, order.inner)
+
+
+def parts_of_both(first: Order, second: Order, index: Index) -> tuple[Part, ...]:
+    """The places of elements after two applications."""
+    parts, bits = first.parts(index), first.bits
+    assert first.inner is not None
+    if len(parts) == 1 and (8 % bits == 0 or bits > 8 or first.fields[0].is_plain):
+        return second.parts(np.unravel_index(parts[0].places // bits, first.inner))
+    places = bit_places(parts, bits)
+    out = []
+    for bit, place in enumerate(places):
+        inner = second.parts(np.unravel_index(place // bits, first.inner))
+        rows = bit_places(inner, bits)
+        out.append(Part(np.take_along_axis(rows, (place % bits)[None], 0)[0], bit, 1))
+    return tuple(out)
+
+
+def form_of(plane: Plane, sizes: Sizes) -> tuple[object, ...]:
+    """What tells a plane of an array from others, whatever text says its extents."""
+    return plane.name, plane.bits, plane.dtype, plane.low, plane.signed, extents(plane.axes, sizes)

@@ -1,0 +1,161 @@
+"""The planes beside the main one, and the buffers that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilejit.arrays.memory import Array
+from tilejit.catalog.packing import Packing, Plane, Sizes, extents
+from tilejit.copies.plane_fields import place_fields
+from tilejit.copies.planes import unpack_planes
+from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
+from tilejit.recognize.orders import Order
+from tilejit.recognize.whole import Comparison, Difference
+
+FREE = ("f16", "f32")
+"""Dtypes of each width that planes which take any often have."""
+
+
+class Planes(NamedTuple):
+    """Buffers, and what is known of the planes beside the main one.
+
+    Attributes:
+        buffers: flat bytes by name; a single one may have any name.
+        types: the element type of each buffer, as it was given; u8 may be bytes of any type.
+        main: the name of the main plane; empty if it is unknown.
+        others: the other planes by name; empty if they are unknown.
+    """
+
+    buffers: Mapping[str, Array]
+    types: Mapping[str, PrimitiveType]
+    main: str = ""
+    others: Mapping[str, Array] = MappingProxyType({})
+
+    def fits(self, packing: Packing, name: str, dims: tuple[int, ...]) -> bool:
+        """Whether a format has the planes, and its buffers the names and the sizes."""
+        known = [plane.name for plane in packing.planes]
+        if self.main and self.main != known[0]:
+            return False
+        if not {*self.others} <= {*known[1:]}:
+            return False
+        sizes = packing.sizes(dims, name)
+        if not all(_may_be(packing.plane(one), array, sizes) for one, array in self.others.items()):
+            return False
+        if len(self.buffers) == 1:
+            return True
+        if not _required(packing) <= {*self.buffers} <= {*packing.buffers}:
+            return False
+        return any(self._sizes_fit(packing, sizes, lookup(free)) for free in self._free(packing))
+
+    def fits_order(self, order: Order) -> bool:
+        """Whether the format of an order has the planes, and its buffers the sizes."""
+        if order.packing is None:
+            return len(self.buffers) == 1 and not self.others
+        return self.fits(order.packing, order.candidate.name, order.dims)
+
+    def _free(self, packing: Packing) -> tuple[str, ...]:
+        """The dtypes that planes which take any may have."""
+        for field in packing.fields:
+            for name in field.planes:
+                if packing.plane(name).is_free:
+                    if name in self.others:
+                        return (from_numpy(self.others[name].dtype).name,)
+                    if self.types.get(field.buffer, lookup("u8")).name != "u8":
+                        return (self.types[field.buffer].name,)
+        return FREE
+
+    def _sizes_fit(self, packing: Packing, sizes: Sizes, free: PrimitiveType) -> bool:
+        elements = {
+            p.name: lookup("u8") if p.bits else lookup(p.dtype) if p.dtype else free for p in packing.planes
+        }
+        for buffer, data in self.buffers.items():
+            fields = place_fields(packing, buffer, sizes, elements)
+            if fields and fields[0].records * fields[0].pitch != data.size:
+                return False
+            dtype = (packing.tensors or {}).get(buffer, "").partition(":")[0]
+            if dtype not in ("", "any") and not _alike(lookup(dtype), self.types[buffer]):
+                return False
+        return True
+
+    def note(self, packing: Packing) -> str:
+        """The planes that are not compared, because they are unknown or their buffers are not given."""
+        unknown = [plane.name for plane in packing.planes[1:] if plane.name not in self.others]
+        return f"{listed(unknown)} not compared" if unknown else ""
+
+    def compared(
+        self, packing: Packing, name: str, dims: tuple[int, ...], parameters: Mapping[str, Any]
+    ) -> tuple[Comparison | None, str]:
+        """Compare the other planes with those of the buffers.
+
+        Returns:
+            The first comparison that fails, and in which plane; or None.
+
+        Raises:
+            LayoutError: a buffer holds what the format never stores.
+        """
+        named = self.buffers
+        if len(named) == 1:
+            named = {packing.buffers[0]: next(iter(named.values()))}
+        free = next(
+            (
+                from_numpy(self.others[p.name].dtype)
+                for p in packing.planes[1:]
+                if p.is_free and p.name in self.others
+            ),
+            None,
+        )
+        found = unpack_planes(named, name, dims, free, dict(parameters))
+        for plane, wanted in self.others.items():
+            if isinstance(found, dict) and plane in found:
+                result = _equal(found[plane], np.asarray(wanted))
+                if result.agreement < 1.0:
+                    return result, f"in the plane {plane}"
+        return None, ""
+
+
+def _required(packing: Packing) -> set[str]:
+    """The buffers that hold planes which are not optional."""
+    return {f.buffer for f in packing.fields if any(name not in packing.optional for name in f.planes)}
+
+
+def _alike(own: PrimitiveType, given: PrimitiveType) -> bool:
+    """Whether a buffer may have been given in a type: bytes, or both floats or both not."""
+    return (
+        given.name == "u8" or own.bits == given.bits == 8 or (own.kind == "float") == (given.kind == "float")
+    )
+
+
+def _may_be(plane: Plane, array: Array, sizes: Sizes) -> bool:
+    """Whether an array has the dimensions and a dtype of a plane."""
+    if array.shape != extents(plane.axes, sizes):
+        return False
+    own = from_numpy(array.dtype)
+    return not plane.dtype or own.name == plane.dtype or own.bits == lookup(plane.dtype).bits == 8
+
+
+def listed(names: list[str]) -> str:
+    """["zeros", "scales", "g_idx"] -> "zeros, scales and g_idx"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _equal(found: Array, wanted: Array) -> Comparison:
+    """Compare two small arrays bit by bit, integers by their values."""
+    if found.shape != wanted.shape:
+        return Comparison(0.0, None, ())
+    if found.dtype.kind in "iu" and wanted.dtype.kind in "iub":
+        same = found == wanted
+    elif found.dtype.itemsize == wanted.dtype.itemsize:
+        size = found.dtype.itemsize
+        a, b = (np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, size) for x in (found, wanted))
+        same = (a == b).all(-1)
+    else:
+        return Comparison(0.0, None, ())
+    if same.all():
+        return Comparison(1.0, None, ())
+    index = tuple(map(int, np.unravel_index(int(np.argmin(same)), same.shape)))
+    first: Difference = index, found[index].item(), wanted[index].item()
+    return Comparison(float(np.mean(same)), first, ())

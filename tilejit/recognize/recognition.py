@@ -1,0 +1,132 @@
+"""`identify`: the format of a buffer, beside the array that was packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.arrays.memory import Array
+from tilejit.arrays.values import refuse_masked
+from tilejit.copies.planes import PackedPlanes
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy, lookup, primitive_type
+from tilejit.recognize.candidates import candidates
+from tilejit.recognize.guess import guess
+from tilejit.recognize.identification import Identification
+from tilejit.recognize.matched import matched
+from tilejit.recognize.other_planes import Planes
+
+
+def identify(
+    buffer: Any,
+    original: Any = None,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+) -> Identification:
+    """Find out in which format a buffer holds an array.
+
+    >>> codes = np.random.default_rng(0).integers(0, 16, (64, 128), np.uint8)
+    >>> buffer = tilejit.pack(codes, "marlin-int4").buffer
+    >>> tilejit.identify(buffer, codes)
+    exact: marlin-int4 (the same bytes as marlin-fp4)
+
+    Every format of the catalog is tried with its usual parameters, applied once and twice, to the array as it
+    is, transposed, with halves swapped or rows interleaved, with nibbles or bytes in the other order, and
+    with values that differ by a constant. A match is exact if every byte of the buffer agrees, padding
+    excluded, and no other order of the same elements explains it. If the values can't tell several orders
+    apart, because many are equal, the answer is ambiguous and lists them all.
+
+    Without an original, the answer is a guess from the size of the buffer, from its padding if the dimensions
+    are known, and from the scales in its records; or nothing.
+
+    Args:
+        buffer: the packed bytes: an array of any dtype, or bytes-like; or a mapping of names to buffers.
+        original: the array before packing, with codes as uint8 or int8; or a mapping of planes to arrays.
+        dtype: without an original, the dtype of the array, if it is known.
+        dims: without an original, its dimensions in elements, if they are known.
+
+    Returns:
+        An `Identification`, which prints as text. Its `verdict` is "exact", "ambiguous", "near", "guess" or
+        "unknown".
+
+    Raises:
+        LayoutError: the original is not an array with elements, or has a dtype and dimensions of its own.
+        TypeError: an argument has the wrong type.
+    """
+    if original is None:
+        own = None if dims is None else int_tuple(dims, "dims")
+        return guess(_buffers(buffer), own, None if dtype is None else primitive_type(dtype))
+    if dtype is not None or dims is not None:
+        raise LayoutError("the original has a dtype and dimensions of its own\n  omit dtype and dims")
+    buffers, types = _buffers(buffer), _types(buffer)
+    if not isinstance(original, Mapping):
+        return matched(Planes(buffers, types), np.atleast_1d(_array(original, "original")))
+    if not original:
+        raise LayoutError("original: expected planes by name, got none")
+    arrays = {name: _array(x, name) for name, x in _short(original).items()}
+    main = _main_of(arrays)
+    array = np.atleast_1d(arrays.pop(main))
+    return matched(Planes(buffers, types, main if arrays else "", arrays), array)
+
+
+def _main_of(arrays: Mapping[str, Array]) -> str:
+    """The plane that names the axes in a format with these planes, or else the first."""
+    for candidate in candidates():
+        packing = candidate.example_packing
+        if packing is None or packing.main.name not in arrays:
+            continue
+        if {*arrays} <= {plane.name for plane in packing.planes}:
+            return packing.main.name
+    return next(iter(arrays))
+
+
+def _short(named: Mapping[Any, Any]) -> dict[str, Any]:
+    """Values by the last parts of their names, if the others are equal: layer.qweight, layer.scales."""
+    heads = {str(name).rpartition(".")[0] for name in named}
+    short = len(heads) == 1 and len(named) > 1
+    return {str(name).rpartition(".")[2] if short else str(name): value for name, value in named.items()}
+
+
+def _array(original: Any, what: str) -> Array:
+    if isinstance(original, str | bytes):
+        raise TypeError(f"{what}: expected an array, got {type(original).__name__}")
+    refuse_masked(original)
+    array: Array = np.asarray(as_numpy(original))
+    if array.size == 0:
+        raise LayoutError(f"{what}: expected an array with elements, got {list(array.shape)}")
+    from_numpy(array.dtype)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _buffers(given: Any) -> dict[str, Array]:
+    """The buffers as flat bytes; a single one has no name."""
+    if isinstance(given, Mapping):
+        return {name: _bytes(value) for name, value in _short(given).items()}
+    if isinstance(given, PackedPlanes):
+        return {name: _bytes(value) for name, value in given.buffers.items()}
+    return {"": _bytes(getattr(given, "buffer", given))}
+
+
+def _types(given: Any) -> dict[str, PrimitiveType]:
+    """The element types of buffers; those of bytes are u8."""
+    if not isinstance(given, Mapping | PackedPlanes):
+        return {"": lookup("u8")}
+    named = given.buffers if isinstance(given, PackedPlanes) else _short(given)
+    arrays = {name: getattr(as_numpy(value), "dtype", np.dtype(np.uint8)) for name, value in named.items()}
+    return {name: from_numpy(dtype) for name, dtype in arrays.items()}
+
+
+def _bytes(value: Any) -> Array:
+    if isinstance(value, str):
+        raise TypeError("buffer: expected an array or bytes, got str")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.frombuffer(value, np.uint8)
+    array = np.asarray(as_numpy(value))
+    if array.dtype.kind == "O":
+        raise TypeError(f"buffer: expected an array or bytes, got {type(value).__name__}")
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,0 +1,100 @@
+"""How the values of an array may be stored: as they are, as narrow codes, or cast to another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from codegen import dataclass
+from tilejit.arrays.memory import Array
+from tilejit.catalog.packing import Plane
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, from_numpy, lookup
+
+CASTS = {
+    "float": ("f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e5m2"),
+    "signed": ("u8", "s8", "s16", "s32", "s64"),
+    "unsigned": ("u8", "s8", "u16", "s32", "u32", "s64"),
+    "pred": ("u8", "s32", "f32"),
+}
+"""Dtypes in which values of a kind are often stored, if not in their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A type in which the values of an array are stored.
+
+    Attributes:
+        element: the type of the stored elements.
+        bits: their width in the buffer.
+        cast: whether it is another type than the array's, not only narrower codes.
+    """
+
+    element: PrimitiveType
+    bits: int
+    cast: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether elements are stored in fewer bits than a byte."""
+        return self.bits < 8
+
+    @property
+    def is_code(self) -> bool:
+        """Whether elements are at most a byte, so that a uint8 holds their bits."""
+        return self.bits <= 8
+
+    @property
+    def text(self) -> str:
+        """The change, in words."""
+        return f"cast to {self.element.name}" if self.cast else ""
+
+    def raw(self, values: Array) -> Array:
+        """The stored bits of some values: a uint8 for each code, or a row of bytes for each wide element."""
+        if self.cast:
+            with np.errstate(all="ignore"):
+                if values.itemsize == 1 and values.dtype.kind == "V":  # ml_dtypes casts them to few dtypes
+                    values = values.astype(np.float32)
+                values = values.astype(self.element.numpy)
+        if self.is_code:
+            small = values if values.itemsize == 1 else values.astype(np.int64).astype(np.uint8)
+            return small.reshape(-1).view(np.uint8) & np.uint8((1 << self.bits) - 1)
+        rows = np.ascontiguousarray(values).reshape(-1)
+        return rows.view(np.uint8).reshape(rows.size, -1)
+
+
+def storages(array: Array) -> tuple[Storage, ...]:
+    """The array's own type, and all widths of codes that hold its values."""
+    element = from_numpy(array.dtype)
+    own = Storage(element, element.storage_bits)
+    if element.kind not in ("signed", "unsigned", "pred"):
+        narrow = element.bits < 8
+        return (own, Storage(element, element.bits)) if narrow else (own,)
+    numbers = (
+        array.view(np.uint8) if element.name == "pred" else array.view(element.byte_dtype or array.dtype)
+    )
+    low, high = int(numbers.min()), int(numbers.max())
+    sign = "s" if low < 0 else "u"
+    # Codes that are stored minus 1 are as great as 2**bits.
+    fitting = [b for b in range(1, 9) if high - low < 1 << b and -(1 << b - 1) <= low and high <= 1 << b]
+    codes = (Storage(PRIMITIVE_TYPES.get(f"{sign}{b}", lookup("u8")), b) for b in fitting if b != own.bits)
+    return (own, *codes)
+
+
+def casts(array: Array) -> Iterator[Storage]:
+    """Other types in which the values may be stored."""
+    element = from_numpy(array.dtype)
+    for name in CASTS.get(element.kind, ()):
+        if name != element.name and not (element.bits <= 8 and name.startswith("f8")):
+            yield Storage(lookup(name), lookup(name).storage_bits, cast=True)
+
+
+def holds(plane: Plane, storage: Storage) -> bool:
+    """Whether elements may be those of a plane: codes of its width, or of its dtype."""
+    if plane.bits:
+        return storage.bits == plane.bits and not storage.cast
+    if not plane.dtype:
+        return storage.bits >= 8 or storage.bits in (1, 2, 4)
+    element = storage.element
+    own = lookup(plane.dtype)
+    return element.name == plane.dtype or (own.bits == 8 == storage.bits and not storage.cast)
