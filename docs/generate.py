@@ -63,7 +63,7 @@ def pictures() -> dict[Path, str]:
     """The SVG files. Each has its own background, light or dark, which the site replaces by the page's."""
     drawn = {name: svg(layout(text), standalone=False) for name, text in LAYOUTS.items()}
     drawn |= DIAGRAMS | {"loops": loops_picture()}
-    drawn |= {name: svg(gallery.picture(name), standalone=False) for name in gallery.pictures()}
+    drawn |= gallery.pictures()
     return {
         DOCS / "pictures" / f"{name}.svg": text.replace("</title>\n", f"</title>\n{LOOKS}\n", 1) + "\n"
         for name, text in drawn.items()

@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mkdocs.structure.files import File
 
+import tilejit
+from tilejit.layout.as_layout import as_layout
 from tilejit.view.page import page as explorer
 from tilejit.view.svg import LOOKS
 
@@ -42,13 +45,29 @@ IMAGE = re.compile(
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the explorers and the pages outside docs/."""
+    layouts = {name: layout(text) for name, text in EXPLORERS.items()}
+    layouts |= packed_weights()
     made = {
-        **{f"explorer/{name}.html": explorer(layout(text)) for name, text in EXPLORERS.items()},
+        **{f"explorer/{name}.html": explorer(own) for name, own in layouts.items()},
         **{name: (ROOT / path).read_text() for path, name in OUTSIDE.items()},
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def packed_weights() -> dict[str, Any]:
+    """The layouts of docs/howto/quantized.md. That of Q4_0 is the codes' in a buffer of records."""
+    planes = {"codes": np.zeros((4, 64), np.uint8), "d": np.zeros((4, 2), np.float16)}
+    reversed_pairs = "R (K p) -> R K -p, p=2"
+    return {
+        "awq": as_layout("awq-gemm", dtype="uint8", dims=(16, 64)),
+        "gptq": as_layout("gptq", dtype="uint8", dims=(64, 16)),
+        "marlin": as_layout("marlin-int4", dtype="uint8", dims=(32, 128)),
+        "q4_0": tilejit.pack(planes, "ggml-q4_0").layouts["codes"],
+        "scales": as_layout("nvfp4-scales", dtype="uint8", dims=(130, 8)),
+        "nf4": as_layout(reversed_pairs, dtype="uint4", dims=(8, 32), element_size_in_bits=4),
+    }
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
