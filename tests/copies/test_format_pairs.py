@@ -35,11 +35,11 @@ def takers(dtype: str, dims: Dims) -> tuple[str, ...]:
 
 
 def _takes(name: str, dtype: str, dims: Dims) -> bool:
+    """Whether the format stores such elements; formats of codes take bytes, but narrow them."""
     try:
-        tj.as_layout(name, dims=dims, dtype=dtype)
+        return tj.as_layout(name, dims=dims, dtype=dtype).primitive_type == dtype
     except tj.LayoutError:
         return False
-    return True
 
 
 @cache
