@@ -12,7 +12,7 @@ import numpy as np
 import tilejit as tj
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Packing
-from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.formats.registry import find_format
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.identification import Match
@@ -21,11 +21,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = "element_size_in_bits"
 
 
-def packing_of(found: Format, parameters: Mapping[str, Any]) -> Packing | None:
-    """The planes and fields of a format's example; None if a rule decides the layout."""
+def packing_of(found: Format, parameters: Mapping[str, Any], array: Array | None = None) -> Packing | None:
+    """The planes and fields for an array, or for the format's example; None if a rule decides the layout."""
     assert found.example is not None
     dims, dtype = found.example
-    built = found.layout(primitive_type(dtype), dims, dict(parameters))
+    element = primitive_type(dtype)
+    if array is not None:
+        dims, element = array.shape, from_numpy(array.dtype)
+    built = found.layout(element, dims, dict(parameters))
     return built if isinstance(built, Packing) else None
 
 
@@ -91,15 +94,20 @@ def _packed(match: Match, array: Array, others: Mapping[str, Array]) -> Any:
     planes: Any = {packing.main.name: array, **others} if packing is not None and others else array
     out = tj.pack(planes, match.format, **given)
     if match.times == 2:
-        again = elements_again(packing, array, out.buffer, width)
+        own = packing_of(find_format(match.format), _own(match), array)
+        again = elements_again(own, array, out.buffer, width)
         out = tj.pack(again, match.format, **given)
     several = isinstance(out, tj.PackedPlanes) and len(out.buffers) > 1
     return dict(out.buffers) if several else out.buffer
 
 
 def _packing(match: Match) -> Packing | None:
-    given = {key: value for key, value in match.parameters.items() if key != WIDTH}
-    return packing_of(find_format(match.format), given)
+    return packing_of(find_format(match.format), _own(match))
+
+
+def _own(match: Match) -> dict[str, Any]:
+    """The parameters of the format."""
+    return {key: value for key, value in match.parameters.items() if key != WIDTH}
 
 
 def _bits(match: Match, array: Array) -> int:

@@ -256,7 +256,8 @@ class Maker:
         if packing is None or packing.rounds:
             return None
         array = next(iter(planes.values()))
-        again = elements_again(packing, array, packed(found, given, planes))
+        own = packing_of(found, given, array)
+        again = elements_again(own, array, packed(found, given, planes))
         if again is None:
             return None
         buffer = packed(found, given, {"values": again})
@@ -342,8 +343,9 @@ class Maker:
         while True:
             at = self.rng.integers(0, data.size, int(self.rng.integers(1, 9)))
             data[at] ^= self.rng.integers(1, 256, at.size, np.uint8)
-            again = tj.unpack(data, found.name, **_own(packing, array), dims=array.shape, **given)
-            if not np.array_equal(np.asarray(again).view(np.uint8), np.asarray(array).view(np.uint8)):
+            own = {**_own(packing, array), "dims": array.shape, **given}
+            before, after = (flat(tj.unpack(x, found.name, **own)) for x in (whole, data))
+            if not np.array_equal(before, after):
                 return Buffer(data, array, self._truth("corrupted", found, given), whole)
 
     def truncated(self) -> Buffer:

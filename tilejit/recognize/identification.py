@@ -21,7 +21,7 @@ class Match:
         parameters: its parameters, without those that have their default.
         times: how often the format was applied.
         changes: what was done beside packing: "transposed", "values ^ 8", "cast to bf16".
-        agreement: the share of the array's elements that the buffer holds in this format.
+        agreement: the share of the array's elements that the buffer holds in this format; None for a guess.
         first_difference: the index of the first element that differs, the value found and the right one; None
             if all that the buffer holds agree.
         order: a number that all matches of one order of bytes share, whatever the array holds.
@@ -33,7 +33,7 @@ class Match:
     parameters: Mapping[str, Any]
     times: int = 1
     changes: tuple[str, ...] = ()
-    agreement: float = 1.0
+    agreement: float | None = 1.0
     first_difference: tuple[tuple[int, ...], Any, Any] | None = None
     order: int = 0
     fault: str = ""
@@ -59,7 +59,7 @@ class Match:
 
     def __str__(self) -> str:
         parts = [self.label]
-        if self.agreement < 1.0:
+        if self.agreement is not None and self.agreement < 1.0:
             parts.append(f"{_percent(self.agreement)} of the elements agree")
         if self.first_difference is not None:
             index, got, wanted = self.first_difference

@@ -19,7 +19,7 @@ from tilejit.recognize.padded import padding_agrees
 from tilejit.recognize.scores import Score
 from tilejit.recognize.steps import Step, Stepped, random_planes, size_fault, stepped, stepped_of_other_sizes
 from tilejit.recognize.storage import Storage
-from tilejit.recognize.whole import Comparison, compare
+from tilejit.recognize.whole import SMALL, Comparison, compare
 
 PADDING = "padding differs from what the format writes"
 SHOWN = 5
@@ -35,6 +35,7 @@ class Explained(NamedTuple):
         step: the simplest one of a format that whole-array steps pack; None if there is none.
         is_whole: whether all bytes are explained, not only those of a main plane.
         surplus: the bytes that are missing, or too many.
+        missing: the number of the format's buffers that are not given.
     """
 
     matches: list[Match]
@@ -42,6 +43,7 @@ class Explained(NamedTuple):
     step: Step | None
     is_whole: bool
     surplus: int = 0
+    missing: int = 0
 
 
 def matched(planes: Planes, array: Array) -> Identification:
@@ -57,7 +59,7 @@ def matched(planes: Planes, array: Array) -> Identification:
     near = [order for order in orders if not order.matches[0].is_exact]
     near += [order for row in found.near if (order := _order(row, planes))]
     for own in () if found.more else stepped(planes, array):
-        order = _stepped_order(own, planes)
+        order = _stepped_order(own, planes, array)
         if not order.matches[0].is_exact:
             near.append(order)
             continue
@@ -68,17 +70,19 @@ def matched(planes: Planes, array: Array) -> Identification:
             same.matches.extend(order.matches)
     if exact:
         return _concluded(exact, found.more)
-    if not any(order.matches[0].agreement > SURE for order in near):
-        near += [_stepped_order(own, planes) for own in stepped_of_other_sizes(planes, array)]
-    near.sort(key=lambda own: (-own.matches[0].agreement, _simplicity(own.matches[0]), own.surplus))
+    if not any((order.matches[0].agreement or 0.0) > SURE for order in near):
+        near += [_stepped_order(own, planes, array) for own in stepped_of_other_sizes(planes, array)]
+    near.sort(key=lambda own: (-(own.matches[0].agreement or 0.0), _simplicity(own.matches[0]), own.surplus))
     matches = tuple(order.matches[0] for order in near[:SHOWN])
     return Identification("near" if matches else "unknown", matches)
 
 
 def _concluded(exact: list[Explained], more: int) -> Identification:
     """The verdict if some orders explain all elements; those that explain all bytes come alone."""
-    whole = [order for order in exact if order.is_whole]
-    exact = sorted(whole or exact, key=lambda order: _simplicity(order.matches[0]))
+    exact = [order for order in exact if order.is_whole] or exact
+    least = min(order.missing for order in exact)
+    exact = [order for order in exact if order.missing == least]
+    exact.sort(key=lambda order: _simplicity(order.matches[0]))
     matches = [
         replace(match, order=number)
         for number, order in enumerate(exact)
@@ -105,7 +109,8 @@ def _order(row: Compared, planes: Planes) -> Explained | None:
         comparison = other or comparison
     matches = [_match(score, row, comparison, at or _note(score, row, planes)) for score in row.group.scores]
     is_whole = not last.others(frozenset(planes.buffers)) or bool(planes.others)
-    return Explained(matches, score, None, is_whole, row.surplus)
+    missing = 0 if last.packing is None else planes.missing(last.packing)
+    return Explained(matches, score, None, is_whole, row.surplus, missing)
 
 
 def _note(score: Score, row: Compared, planes: Planes) -> str:
@@ -135,13 +140,16 @@ def _match(score: Score, row: Compared, comparison: Comparison, note: str) -> Ma
     )
 
 
-def _stepped_order(own: Stepped, planes: Planes) -> Explained:
+def _stepped_order(own: Stepped, planes: Planes, array: Array) -> Explained:
     step, comparison = own.step, own.comparison
     many, note = len(step.packing.planes) > 1, planes.note(step.packing)
     if many and comparison.agreement == 1.0 and planes.others and not step.texts:
         name, parameters = step.candidate.name, step.candidate.parameters
         other, at = planes.compared(step.packing, name, own.dims, parameters)
         comparison, note = other or comparison, at or note
+    if not many and comparison.agreement == 1.0 and not own.fault and array.size <= SMALL:
+        data = next(iter(planes.buffers.values()))
+        note = note if np.array_equal(step.packed(array), data) else PADDING
     match = Match(
         step.candidate.name,
         step.candidate.parameters,
@@ -153,7 +161,8 @@ def _stepped_order(own: Stepped, planes: Planes) -> Explained:
         own.fault,
         note,
     )
-    return Explained([match], None, step, not many or bool(planes.others))
+    is_whole = not many or bool(planes.others)
+    return Explained([match], None, step, is_whole, missing=planes.missing(step.packing))
 
 
 def _same_bytes(order: Explained, other: Explained, planes: Planes, array: Array) -> bool:

@@ -81,6 +81,10 @@ class Planes(NamedTuple):
                 return False
         return True
 
+    def missing(self, packing: Packing) -> int:
+        """The number of a format's buffers that are not given; 0 if a single buffer is."""
+        return len({*packing.buffers} - {*self.buffers}) if len(self.buffers) > 1 else 0
+
     def note(self, packing: Packing) -> str:
         """The planes that are not compared, because they are unknown or their buffers are not given."""
         unknown = [plane.name for plane in packing.planes[1:] if plane.name not in self.others]

@@ -58,12 +58,12 @@ def identify(
         LayoutError: the original is not an array with elements, or has a dtype and dimensions of its own.
         TypeError: an argument has the wrong type.
     """
+    buffers, types = _buffers(buffer), _types(buffer)
     if original is None:
         own = None if dims is None else int_tuple(dims, "dims")
-        return guess(_buffers(buffer), own, None if dtype is None else primitive_type(dtype))
+        return guess(Planes(buffers, types), own, None if dtype is None else primitive_type(dtype))
     if dtype is not None or dims is not None:
         raise LayoutError("the original has a dtype and dimensions of its own\n  omit dtype and dims")
-    buffers, types = _buffers(buffer), _types(buffer)
     if not isinstance(original, Mapping):
         return matched(Planes(buffers, types), np.atleast_1d(_array(original, "original")))
     if not original:

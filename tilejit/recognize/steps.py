@@ -77,8 +77,10 @@ class Step(NamedTuple):
 
     def packed(self, array: Array) -> Array:
         """The bytes of an array, for a format of one plane in one buffer."""
-        values = self.storage.raw(self.change.apply(array)).reshape(self.change.dims(array.shape))
-        codes = self.values.applied(values, self.storage.bits)
+        moved = self.change.apply(array)
+        codes = moved
+        if self.storage.is_code:
+            codes = self.values.applied(self.storage.raw(moved).reshape(moved.shape), self.storage.bits)
         for _ in range(self.times):
             codes = _as_given(codes, self.packing.main)
             data = pack_planes(codes, self.candidate.name, dict(self.candidate.parameters)).buffer
