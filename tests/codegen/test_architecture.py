@@ -41,7 +41,6 @@ TILEJIT = (
     "programs",
     "tiled",
     "copies",
-    "recognize",
     "kernels",
     "expressions",
     "numpy_api",
@@ -49,6 +48,7 @@ TILEJIT = (
     "files",
     "interop",
     "view",
+    "recognize",
     "cli",
 )
 """The packages of tilejit, ordered alike."""
@@ -129,7 +129,6 @@ def importers(root: str, *prefixes: str, top_level: bool = False) -> set[tuple[s
     }
 
 
-@pytest.mark.full
 def test_codegen_never_imports_tilejit() -> None:
     """The dependency has one direction: tilejit imports codegen."""
     assert not importers("codegen", "tilejit")
@@ -140,7 +139,6 @@ def test_tilejit_imports_only_the_facade() -> None:
     assert not {pair for pair in importers("tilejit", "codegen") if pair[1] != "codegen"}
 
 
-@pytest.mark.full
 def test_the_facade_has_the_names_that_it_declares() -> None:
     """Type checkers read the imports, programs read the table; only tilejit and bench need the names."""
     tree = ast.parse(NAMES["codegen"].read_text())
@@ -166,7 +164,6 @@ def test_the_facade_has_the_names_that_it_declares() -> None:
     assert used == {name for name, _ in declared}
 
 
-@pytest.mark.full
 def test_numba_stays_in_backend_and_simd() -> None:
     allowed = tuple(f"codegen.{name}" for name in NUMBA_ALLOWED)
     direct = importers("codegen", "numba")
@@ -174,7 +171,6 @@ def test_numba_stays_in_backend_and_simd() -> None:
     assert not {pair for pair in direct | early if not pair[0].startswith(allowed)}
 
 
-@pytest.mark.full
 def test_packages_import_packages_before_them() -> None:
     for name in sorted({*NAMES} - {*FACADES, *STARTED}):
         root, *_ = name.split(".")
