@@ -37,6 +37,7 @@ def zero_points(shape: tuple[int, int], bits: int, version: int) -> Array:
     return (version % 2 + mix(shape, 1 << bits)).astype(kind)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("bits", [2, 3, 5, 6, 7, 8])
 def test_zeros_of_every_width_are_a_stream_along_rows(bits: int, version: int) -> None:
@@ -91,6 +92,7 @@ def test_gptq_checkpoint_has_the_bytes_of_its_tensors() -> None:
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("bits", "group"), [(2, 64), (3, 32), (4, 48), (4, -1), (8, 128)])
 def test_gptq_checkpoint_of_other_widths_and_groups(bits: int, group: int, version: int) -> None:
@@ -160,6 +162,7 @@ def test_act_order_sorts_rows_by_group() -> None:
         tj.unpack({"qweight": packed.buffers["qweight"]}, "gptq-act-order", dims=(64, 32))
 
 
+@pytest.mark.full
 def test_identify_finds_a_checkpoint_by_its_buffers_and_planes() -> None:
     planes = _layer(bits=3, group=64)
     packed = tj.pack(planes, "gptq-checkpoint", bits=3, group=64)

@@ -90,6 +90,7 @@ def test_a_hexagon_tile_ends_with_the_numbers_of_its_rows(kind: str, names: str)
     np.testing.assert_array_equal(tiles[..., -want.shape[-1] :], want)
 
 
+@pytest.mark.full
 def test_rows_of_several_matrices_are_interleaved_within_each() -> None:
     flat = planes("q5_k", 16, 512, 32)
     cube = {name: array.reshape(2, 8, *array.shape[1:]) for name, array in flat.items()}
@@ -169,6 +170,7 @@ def test_the_groups_of_equal_planes() -> None:
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", GROUPS)
 def test_formats_of_equal_planes_become_each_other(kind: str) -> None:
     given = varied(kind, 32, 512)

@@ -166,6 +166,7 @@ def common_dims(first: str, second: str) -> tuple[int, ...] | None:
     return tuple(reversed(dims)) if np.prod(dims) <= 1 << 16 else None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", few_by_default(range(40), 3))
 def test_formats_with_equal_planes_convert_into_each_other(seed: int) -> None:
     chosen = random.Random(seed)

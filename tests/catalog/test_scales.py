@@ -72,6 +72,7 @@ def test_shuffled_rows(tile: int) -> None:
     np.testing.assert_array_equal(packed_bytes(x, "trtllm-gen-shuffle-sf-a", epilogue_tile_m=tile), want)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("warps", [4, 8])
 def test_hopper_warps(warps: int) -> None:
     x = scales(70, 3)

@@ -45,6 +45,7 @@ def spread(numbers: list[int], order: list[int], sizes: list[int]) -> int:
     return index
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "order", "dims"),
     [
@@ -90,6 +91,7 @@ def test_refused(name: str, dims: tuple[int, ...], parameters: dict[str, int], m
         tj.pack(np.zeros(dims, np.uint8), name, **parameters)
 
 
+@pytest.mark.full
 def test_identify_finds_orders_of_a_whole_array() -> None:
     x = mix((16, 32), 65536).astype(np.uint16)
     for name in ("morton-2d", "psvita-swizzled", "tegra-block-linear"):

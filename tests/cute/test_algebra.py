@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cute import brute, draw
+from tests.tools.extent import few_by_default
 from tests.tools.strategies import picker
 from tilejit import LayoutError
 from tilejit.cute import (
@@ -188,7 +189,7 @@ def test_scalars() -> None:
     ]
 
 
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", few_by_default(range(200), 50))
 def test_common_layouts_and_alignments(number: int) -> None:
     """The promises of max_common_layout and max_alignment, checked by tables."""
     pick = picker(np.random.default_rng(number))
@@ -201,7 +202,7 @@ def test_common_layouts_and_alignments(number: int) -> None:
     assert {v // units for v in offsets(a)} == set(offsets(upcast(a, units)).tolist())
 
 
-@pytest.mark.parametrize("number", range(100))
+@pytest.mark.parametrize("number", few_by_default(range(100), 25))
 def test_upcast_undoes_downcast(number: int) -> None:
     a = draw.layout(picker(np.random.default_rng(number)), 16)
     runs = [n for n, d in brute.modes_of(a) if n > 1 and d == 1]

@@ -10,6 +10,7 @@ import pytest
 
 import tilejit as tj
 from tests.cute import brute, draw
+from tests.tools.extent import few_by_default
 from tests.tools.oracle import environment
 from tests.tools.strategies import picker
 from tilejit import LayoutError, LayoutIndexError, cute
@@ -36,7 +37,7 @@ def test_values_are_frozen_and_comparable() -> None:
         a.shape = 4  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("number", range(300))
+@pytest.mark.parametrize("number", few_by_default(range(300), 60))
 def test_calls_and_offsets_follow_the_definition(number: int) -> None:
     a = draw.layout(picker(np.random.default_rng(number)), signed=True)
     modes = brute.modes_of(a)

@@ -65,8 +65,8 @@ def test_kernels_agree_with_python(case: Case, tail: str) -> None:
                      arguments(case, dtype, index, max(size, 3))[2])  # fmt: skip
 
 
-@pytest.mark.parametrize("index", INTEGERS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", few_by_default(INTEGERS, 4))
+@pytest.mark.parametrize("dtype", few_by_default(DTYPES, 3))
 def test_dtypes(dtype: str, index: str) -> None:
     """Dtypes of elements and of indices."""
     for case in CASES[:1] + CASES[8:9]:

@@ -22,7 +22,7 @@ def repeat(kernel: Any, *given: Any) -> None:
         kernel(*given)
 
 
-@pytest.mark.parametrize("index", INTEGERS)
+@pytest.mark.parametrize("index", few_by_default(INTEGERS, 4))
 @pytest.mark.parametrize("case", few_by_default(CASES, 3), ids=lambda case: case.name)
 def test_native_calls_agree_with_python(case: Case, index: str) -> None:
     kernel = tj.kernel(case.function)

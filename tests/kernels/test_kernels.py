@@ -20,6 +20,7 @@ import tilejit as tj
 from tests.codegen.passes.table import REASONS
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
+from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
@@ -167,7 +168,7 @@ def same(kernel: Callable[..., Any], python: Callable[..., Any], given: list[Any
 
 
 @pytest.mark.parametrize("size", [16, 256, (4, 32)], ids=str)
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", few_by_default(FUNCTIONS, 8), ids=lambda f: f.__name__)
 def test_kernels_agree_with_python(function: Callable[..., Any], size: Any) -> None:
     same(tj.kernel(virtual_vector_size=size)(function), function, arguments(np.float32))
 

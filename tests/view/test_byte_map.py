@@ -28,7 +28,7 @@ def bits_of(packed: Any) -> dict[str, Any]:
     return {key: np.unpackbits(data, bitorder="little") for key, data in flat.items()}
 
 
-@pytest.mark.parametrize("name", few_by_default([n for n in PLANES if not FORMATS[n].rounds], 12))
+@pytest.mark.parametrize("name", few_by_default([n for n in PLANES if not FORMATS[n].rounds], 6))
 def test_a_change_of_an_element_changes_its_own_bits(name: str) -> None:
     """The planes hold other values than the probes, and one element at a time gets another value."""
     found, packing = owners(name), FORMATS[name]
@@ -75,7 +75,7 @@ def indices_of(text: str, count: int) -> list[tuple[int, ...]]:
     return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
-@pytest.mark.parametrize("name", few_by_default(PLANES, 12))
+@pytest.mark.parametrize("name", few_by_default(PLANES, 6))
 def test_lines_say_what_the_owners_are(name: str) -> None:
     found = owners(name)
     for key, rows in found.buffers.items():
@@ -133,7 +133,7 @@ def test_bits_without_one_owner(name: str, buffer: str, text: str) -> None:
     assert text in [str(line) for line in byte_lines(name)[buffer]]
 
 
-@pytest.mark.parametrize("name", few_by_default(PLANES, 12))
+@pytest.mark.parametrize("name", few_by_default(PLANES, 6))
 def test_shortened_lines_cover_the_buffer(name: str) -> None:
     found = owners(name)
     for key, rows in found.buffers.items():
@@ -159,7 +159,7 @@ def test_series_of_lines_are_shortened() -> None:
     assert texts("abcdefghijklmnopqr")[-2:] == ["o14", "... 3 lines more"]
 
 
-@pytest.mark.parametrize("name", few_by_default(PLANES, 12))
+@pytest.mark.parametrize("name", few_by_default(PLANES, 6))
 def test_pictures_are_small_and_name_the_planes(name: str) -> None:
     drawn = byte_svg(name)
     assert drawn.isascii()

@@ -9,6 +9,7 @@ import pytest
 import tilejit as tj
 from codegen.analysis.report import LoopReport
 from tests.codegen.passes.rows import ROWS, Row
+from tests.tools.extent import few_by_default
 
 WALKS = r"\] (contiguous|reversed|repeated|gathered|strided by -?\d+|along dimension \d(?: by -?\d+)?)"
 REDUCED = r"is (reduced by \w+)"
@@ -23,7 +24,7 @@ def in_short(report: LoopReport) -> str:
     return f"{'x'.join(map(str, report.shape))} {', '.join(labels)}".replace("along dimension", "along")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", few_by_default(ROWS, 50), ids=str)
 def test_shape_or_reason_of_each_loop(row: Row) -> None:
     few = "; ".join(["too-few-loops"] * (row.gives.count(";") + 1))
     for expected, size, reductions in (

@@ -55,7 +55,7 @@ The first row of a function takes each size. Others, which differ by dtypes, tak
 """
 
 
-@pytest.mark.parametrize(("row", "size", "reductions"), few_by_default(RUNS, 12), ids=str)
+@pytest.mark.parametrize(("row", "size", "reductions"), few_by_default(RUNS, 7), ids=str)
 def test_kernels_agree_with_python(row: Row, size: tuple[int, ...], reductions: bool) -> None:
     ours, theirs = (
         tuple(a.copy("K") if isinstance(a, np.ndarray) else a for a in row.arguments) for _ in range(2)
@@ -87,7 +87,7 @@ TAILS = [
 
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(
-    ("row", "tail"), few_by_default(TAILS, 12), ids=lambda given: getattr(given, "name", given)
+    ("row", "tail"), few_by_default(TAILS, 7), ids=lambda given: getattr(given, "name", given)
 )
 def test_kernels_agree_with_the_interpreter(row: table.Row, numbers: dict[str, int], tail: str) -> None:
     """The super-vectorizer's table, including what MLIR gets wrong or refuses."""

@@ -34,7 +34,7 @@ def test_shape_or_reason(row: Row) -> None:
         assert made.function == row.kernel
 
 
-@pytest.mark.parametrize("row", few_by_default(ROWS, 60), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", few_by_default(ROWS, 30), ids=lambda row: row.name)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
     if "unknown operation" in row.name or "annotated" in row.name:

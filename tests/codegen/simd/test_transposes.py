@@ -92,7 +92,7 @@ def judge(program: CopyProgram) -> None:
 @STREAM
 @pytest.mark.parametrize("width", few_by_default(WIDTHS, 2))
 def test_every_shape(width: int, stream: bool) -> None:
-    some = spread(problems(width), 5)
+    some = spread(problems(width), 3)
     for shape in some:
         check(copied(shape.digits, width, stream=stream), shape.digits, width, THREE)
     for shape in some:
