@@ -13,7 +13,7 @@ import pytest
 
 import tilejit as tj
 from tests.conftest import SEED
-from tests.tools.extent import few_by_default, spread
+from tests.tools.extent import spread
 from tests.tools.guard import Guarded
 
 
@@ -83,9 +83,15 @@ def same(kernel: Any, function: Callable[..., None], given: tuple[Any, ...]) -> 
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("size", ["auto", 3, 64], ids=str)
-@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-@pytest.mark.parametrize("function", few_by_default(KERNELS, 1), ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("function", "tail", "size"),
+    [
+        pytest.param(function, tail, ("auto", 3, 64)[(m + n) % 3], marks=[pytest.mark.full] * (m > 0))
+        for m, function in enumerate(KERNELS)
+        for n, tail in enumerate(("mask", "scalar", "shift"))
+    ],
+    ids=lambda given: getattr(given, "__name__", str(given)),
+)
 def test_kernels_agree_with_python(function: Callable[..., None], tail: str, size: Any) -> None:
     kernel = tj.kernel(function, tail=tail, virtual_vector_size=size)
     for index in spread(("i8", "i4"), 1):

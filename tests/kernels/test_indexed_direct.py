@@ -22,8 +22,11 @@ def repeat(kernel: Any, *given: Any) -> None:
         kernel(*given)
 
 
-@pytest.mark.parametrize("index", few_by_default(INTEGERS, 4))
-@pytest.mark.parametrize("case", few_by_default(CASES, 3), ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("case", "index"),
+    few_by_default([(case, INTEGERS[k % 8]) for n, case in enumerate(CASES) for k in (n, n + 3)], 5),
+    ids=lambda given: getattr(given, "name", given),
+)
 def test_native_calls_agree_with_python(case: Case, index: str) -> None:
     kernel = tj.kernel(case.function)
     y, x, idx = arguments(case, "f8", index)

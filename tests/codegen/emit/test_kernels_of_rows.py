@@ -79,10 +79,10 @@ MEANT = [row for row in table.ROWS if not ("unknown operation" in row.name or "a
 """Rows of the super-vectorizer's table whose meaning lanes keep."""
 
 TAILS = [
-    *((row, "mask") for row in MEANT),
-    *((row, ("scalar", "shift")[n % 2]) for n, row in enumerate(filter(table.in_lanes, MEANT))),
+    (row, ("mask", "scalar", "shift")[n % 3] if table.in_lanes(row) else "mask")
+    for n, row in enumerate(MEANT)
 ]
-"""Rows with masks, and for rows that run in lanes also one of the other tails in turn."""
+"""Rows that run in lanes, with one of the tails in turn, and the others with masks."""
 
 
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
