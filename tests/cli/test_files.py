@@ -136,6 +136,19 @@ def test_a_file_is_not_converted_onto_itself(
     assert not list(source.parent.glob("*.partial"))
 
 
+@pytest.mark.parametrize(
+    "name", ["tilejit-layouts.json", "x.npy.tilejit.json", "model.safetensors.index.json"]
+)
+def test_records_are_not_replaced_by_tensors(array: Path, name: str) -> None:
+    record, link = array.with_name(name), array.with_name("link.bin")
+    record.write_text("{}")
+    link.symlink_to(record)
+    for target in (record, link):
+        said = fails("pack", array, target, "--layout", "tpu")
+        assert f"OUT: '{name}' is the name of a record of tensors\n  give another name for OUT" in said
+    assert record.read_text() == "{}"
+
+
 def test_json_of_shapes_that_xlas_text_cannot_express(tmp_path: Path) -> None:
     """The metadata stores padding that XLA's text cannot. No report may fail after the file is written."""
     shape = tilejit.make_shape("f32", (2, 3), padded_dimensions=(4, 4), padding_value=7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -127,10 +128,19 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
 
 
 def _check_other_file(source: Source, target: Target) -> None:
-    """Raise if the file to write is the one to read; directories are compared when they are planned."""
+    """Raise if the file to write is the one to read, or a record; directories are compared when planned."""
     if source.is_dir() or isinstance(target, StandardOutput):
         return
+    from tilejit.files.recorded import LAYOUTS_NAME
+    from tilejit.files.shards import INDEX_NAME
+    from tilejit.files.sidecar import SUFFIX
     from tilejit.files.whole_file import would_replace
+
+    name = os.path.basename(os.path.realpath(target))
+    if name in (LAYOUTS_NAME, INDEX_NAME) or name.endswith(SUFFIX):
+        raise TilejitError(
+            f"OUT: {printable(name)!r} is the name of a record of tensors\n  give another name for OUT"
+        )
 
     if would_replace(target, source):
         raise TilejitError(
