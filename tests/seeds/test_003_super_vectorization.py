@@ -110,8 +110,9 @@ def test_later_passes_keep_the_super_vector() -> None:
     """The source has both the loop over super-vectors and the registers."""
     kernel = added(virtual_vector_size=256)
     assert "vector<256xf32>" in str(kernel.vectorized)
-    assert "step 256" in kernel.source
-    assert "load_f32x" in kernel.source
+    code = kernel.source.split('"""')[2]
+    assert re.search(r"for \w+ in range\(0, a_shape_1, 256\):", code)
+    assert re.search(r"load_f32x\d+\(", code)
 
 
 def test_vectors_come_before_unrolling() -> None:
@@ -138,10 +139,19 @@ def test_multiples_of_the_hardware_vector(count: int) -> None:
     assert int(size) == count * int(register)
 
 
-@pytest.mark.parametrize("size", [("cores", "2*hw"), ("2*cores", "hw")], ids=str)
-def test_multiples_of_cores_by_hardware_vectors(size: Any) -> None:
+def lanes(kernel: Any) -> list[int]:
+    """The shape of the super-vectors that a kernel's form loads and stores."""
+    (shape,) = set(re.findall(r"vector<([\dx]+)xf32>, mem", str(kernel.vectorized)))
+    return [int(extent) for extent in shape.split("x")]
+
+
+@pytest.mark.parametrize("counts", [(2, 2), (4, 1), (6, 4)], ids=str)
+def test_multiples_of_cores_by_hardware_vectors(counts: tuple[int, int]) -> None:
     """CPU: vector<k' . cores x k . HW>, a loop for each."""
-    assert f"({', '.join(size)})" in str(added(virtual_vector_size=size).report())
+    two_cores, hardware = lanes(added(virtual_vector_size=("2*cores", "hw")))
+    size = (f"{counts[0]}*cores", f"{counts[1]}*hw")
+    assert lanes(added(virtual_vector_size=size)) == [counts[0] * two_cores // 2, counts[1] * hardware]
+    assert lanes(added(virtual_vector_size="hw")) == [hardware]
 
 
 def weighted(a, w, c):
@@ -154,9 +164,12 @@ def weighted(a, w, c):
 def test_multiples_of_sockets_by_cores_by_hardware_vectors() -> None:
     """CPU: vector<sockets x k' . cores x k . HW>, three loops."""
     a = np.arange(8 * 9 * 70, dtype=np.float32).reshape(8, 9, 70)
-    size = ("sockets", "2*cores", "2*hw")
-    kernel = called(weighted, a, ones(70), np.zeros_like(a), virtual_vector_size=size)
-    assert "(sockets, 2*cores, 2*hw)" in str(kernel.report())
+
+    def shape(*size: str) -> list[int]:
+        return lanes(called(weighted, a, ones(70), np.zeros_like(a), virtual_vector_size=size))
+
+    sockets, cores, hardware = shape("2*sockets", "2*cores", "hw")
+    assert shape("4*sockets", "6*cores", "2*hw") == [2 * sockets, 3 * cores, 2 * hardware]
 
 
 @pytest.mark.parametrize(
@@ -215,8 +228,13 @@ def test_loads_become_transfers(mlir: Any) -> None:
     The operation has a padding operand in MLIR, and in the seed's example of a reduction. It is printed. Text
     without it is also read.
     """
-    line = r"vector\.transfer_read %A\[%i\], %\w+ : memref<\?xf32>, vector<128xf32>"
-    assert re.search(line, wide(mlir, READS))
+    text = wide(mlir, READS)
+    line = r"vector\.transfer_read %A\[%i\], (%\w+) : memref<\?xf32>, vector<128xf32>"
+    found = re.search(line, text)
+    assert found is not None
+    x, copied = np.random.default_rng(0).random(300, np.float32), np.zeros(300, np.float32)
+    mlir.run(text.replace(f", {found[1]} : memref", " : memref"), "f", x, copied, 300)
+    assert np.array_equal(copied, x)
 
 
 # --- Where in a pipeline ---
@@ -568,9 +586,10 @@ def test_reductions_have_one_dimension(mlir: Any) -> None:
     assert "vector<" not in text
 
 
-def test_reductions_have_step_1(mlir: Any) -> None:
-    """Condition 3 is the seed's. Other steps run in lanes as well, with the same sum."""
+def test_reductions_with_other_steps_run_in_lanes_too(mlir: Any) -> None:
+    """Condition 3 of the seed is step 1. Other steps run in lanes as well, with the same sum."""
     text = VECRED.replace("0 to 500", "0 to 500 step 4")
+    assert "vector.reduction <add>" in wide(mlir, text, vectorize_reductions=True)
     x = np.random.default_rng(0).random(512, np.float32)
     found = mlir.run(text, "vecred", x, virtual_vector_size=16, vectorize_reductions=True)
     assert found == pytest.approx(np.cos(x[:500:4].astype(float)).sum(), rel=1e-6)
