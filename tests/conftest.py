@@ -65,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[EXTENT] = "full"
     elif not os.environ.get(EXTENT):
         os.environ[EXTENT] = "plain"
+    os.environ.setdefault("TILEJIT_VERIFY_PASSES", "1")
     settings.load_profile(extent())
     _own_store.append(open_store(cold=config.getoption("cold")))
 

@@ -63,7 +63,8 @@ class BufferArg:
 class Let:
     """A name for a value, from here to the end of the enclosing body; assigned once.
 
-    A name that both branches of an `If` assign is known after it; so is a view that both define.
+    A branch of an `If` may assign an earlier name again, with the same dtype and shape. A name that both
+    branches of an `If` assign is known after it; so is a view that both define.
     """
 
     name: str

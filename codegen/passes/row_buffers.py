@@ -32,10 +32,11 @@ def scratch_rows(count: int) -> tuple[Statement, ...]:
 
 def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statement, ...]:
     """name = left if left < size + least else size: less than a line at the end joins the chunk before it."""
-    rows = IndexValue(index_symbol("left"))
+    rest = f"{name}_left"
+    rows = IndexValue(index_symbol(rest))
     is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
     chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
-    return let("left", left), Let(name, chosen)
+    return let(rest, left), Let(name, chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from codegen.passes.python_names import name_for_python
 from codegen.passes.strip_loops import strip_loops
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
-from codegen.pipeline.observer import Observer
+from codegen.pipeline.observer import Observer, nobody, verified, verifying
 from codegen.pipeline.passes import run_passes, vector_passes
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
@@ -70,7 +70,7 @@ def vectorize_function(
     schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
     choice = schedule.choice
     return Vectorized(
-        super_vectorize(name_bounds(function), schedule),
+        verified(super_vectorize(name_bounds(function), schedule)),
         report_loops(function, schedule.request, choice, schedule.refusals),
         pairs_to_check(function, choice),
     )
@@ -113,12 +113,10 @@ def strip_mined(
     """
     schedule = choose_strips(function, register_bytes, index)
     leaves = tail == "assume_divisible" and schedule.ragged
-    return strip_loops(function, schedule), "scalar" if leaves else tail
+    return verified(strip_loops(function, schedule)), "scalar" if leaves else tail
 
 
-def loops_source(
-    function: Function, schedule: RegisterSchedule, observe: Observer | None = None
-) -> LoopsSource:
+def loops_source(function: Function, schedule: RegisterSchedule, observe: Observer = nobody) -> LoopsSource:
     """The source of a function, scalar or super-vectorized, whose loops run as the schedule says.
 
     `observe` sees the function after each pass.
@@ -147,10 +145,8 @@ def loops_source(
     )
 
 
-def lower_vectors(
-    function: Function, schedule: RegisterSchedule, observe: Observer | None = None
-) -> Function:
+def lower_vectors(function: Function, schedule: RegisterSchedule, observe: Observer = nobody) -> Function:
     """The function in registers of the schedule, on addresses in bytes."""
     lowered: Function
-    (lowered,) = run_passes(vector_passes(), function, schedule, observe)
+    (lowered,) = run_passes(vector_passes(), function, schedule, verifying(observe))
     return lowered

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from codegen.ir.nodes import Alloc, Function
 from codegen.passes.lower_transfer import declared
-from codegen.pipeline.observer import Observer
+from codegen.pipeline.observer import Observer, nobody, verifying
 from codegen.pipeline.passes import run_passes, transfer_passes
 from codegen.schedule.transfers import TransferNest
 
 
-def lower_nest(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
+def lower_nest(nest: TransferNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
     """The loops of a nest; `observe` sees the function after each pass.
 
     arguments  as in `declared`
     """
     function: Function
-    (function,) = run_passes(transfer_passes(), declared(nest, arguments), nest, observe)
+    (function,) = run_passes(transfer_passes(), declared(nest, arguments), nest, verifying(observe))
     in_scratch = [x.size_bytes for x in function.body if isinstance(x, Alloc) and x.space == "scratch"]
     lent = [nest.scratch_bytes] if nest.scratch_bytes else []
     if in_scratch != lent:

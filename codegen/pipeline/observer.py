@@ -7,11 +7,12 @@ It also receives each schedule, by the name of the function of `schedule/` that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfers import TransferNest
+from codegen.support.settings import settings
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
@@ -22,6 +23,26 @@ Form: TypeAlias = "StridedBox | Schedule | TransferNest | Parametrized | Functio
 
 Observer: TypeAlias = Callable[[str, Form], None]
 
+T = TypeVar("T")
+
 
 def nobody(name: str, form: Form) -> None:
     """An observer that does nothing."""
+
+
+def verifying(observe: Observer = nobody) -> Observer:
+    """An observer of functions of loops, which are also verified if the settings ask for it."""
+
+    def verify_and_observe(name: str, form: Form) -> None:
+        observe(name, verified(form))
+
+    return verify_and_observe if settings().verify_passes else observe
+
+
+def verified(form: T) -> T:
+    """A function of loops, verified if the settings ask for it."""
+    if settings().verify_passes:
+        from codegen.ir.verifier import verify
+
+        verify(form)  # type: ignore[arg-type]
+    return form

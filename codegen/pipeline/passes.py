@@ -22,7 +22,7 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
-from codegen.pipeline.observer import Form, Observer
+from codegen.pipeline.observer import Form, Observer, nobody
 
 Pass: TypeAlias = Callable[[Any, Any], Any]
 """A form and a decision in, a form out; or several, of the boxes that one was split into."""
@@ -121,7 +121,7 @@ def vector_passes() -> tuple[Pass, ...]:
 
 
 def run_passes(
-    passes: tuple[Pass, ...], form: Any, decision: Any, observe: Observer | None = None
+    passes: tuple[Pass, ...], form: Any, decision: Any, observe: Observer = nobody
 ) -> tuple[Any, ...]:
     """Run the passes on a form; return one form, or the boxes that a box was split into.
 
@@ -131,7 +131,6 @@ def run_passes(
     for run in passes:
         results = [run(each, decision) for each in forms]
         forms = tuple(x for made in results for x in (made if isinstance(made, tuple) else (made,)))
-        if observe is not None:
-            for each in forms:
-                observe(run.__name__, each)
+        for each in forms:
+            observe(run.__name__, each)
     return forms

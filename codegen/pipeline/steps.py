@@ -58,10 +58,9 @@ def step_of(
     schedule: Schedule,
     *,
     specialize: str = STRUCTURE,
-    observe: Observer | None = None,
+    observe: Observer = nobody,
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel."""
-    observe = observe or nobody
     (nest,) = run_passes((*SELECT, *PAD), box, schedule, observe)
     sized = _sized(box, schedule, nest)
 
@@ -123,7 +122,7 @@ def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:
     return shared(Kernel(kernel_name(nest, digest), digest, arguments, partial(_lowered, nest, arguments)))
 
 
-def _lowered(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
+def _lowered(nest: TransferNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
     from codegen.pipeline.lower_nest import lower_nest  # which kernels that are stored do not need
 
     return lower_nest(nest, arguments, observe)

@@ -21,6 +21,7 @@ class Settings:
     no_cache: bool
     dump_directory: str
     verify: bool
+    verify_passes: bool
     cpu: str
     direct_calls: bool
 
@@ -35,6 +36,7 @@ def settings() -> Settings:
         no_cache=_switch("TILEJIT_NO_CACHE"),
         dump_directory=_folder("TILEJIT_DUMP"),
         verify=_switch("TILEJIT_VERIFY"),
+        verify_passes=_switch("TILEJIT_VERIFY") or _switch("TILEJIT_VERIFY_PASSES"),
         cpu=_text("TILEJIT_CPU"),
         direct_calls=_switch("TILEJIT_DIRECT_CALLS", "1"),
     )

@@ -1,0 +1,316 @@
+"""The verifier: what every form of a function must satisfy, whichever pass made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from codegen.ir.combiners import scans_by
+from codegen.ir.families import FAMILIES
+from codegen.ir.index import ArrayElement, Index, elements_in, index_symbols
+from codegen.ir.instructions import instruction, is_instruction
+from codegen.ir.names import BEGIN, END
+from codegen.ir.nodes import (
+    COMBINERS,
+    Alloc,
+    ArrayArg,
+    BufferArg,
+    Call,
+    Compare,
+    For,
+    Function,
+    If,
+    Let,
+    Prefetch,
+    Statement,
+    Store,
+    View,
+)
+from codegen.ir.values import (
+    Const,
+    Each,
+    Entries,
+    IndexValue,
+    Load,
+    Local,
+    Op,
+    Reduce,
+    Step,
+    Value,
+    VectorShape,
+)
+from codegen.support.dataclasses import dataclass
+
+Kind: TypeAlias = "tuple[str, VectorShape] | ArrayArg | BufferArg | None"
+"""A local's dtype and shape, an array, a buffer, or None for the index of a loop."""
+
+RANGE = ("begin", BEGIN, "end", END)
+"""The range of the loop that calls share."""
+
+LANEWISE = ("select", "cast", "fma", "round_to_odd", "pow")
+
+
+def verify(function: Function) -> None:
+    """Raise if a name is unknown where it is used, or if dtypes or shapes do not agree.
+
+    Raises:
+        AssertionError: the function is not well formed; the message names the statement.
+    """
+    names: dict[str, Kind] = {}
+    for buffer in function.buffers:
+        names[buffer.name] = buffer
+    for argument in function.arguments:
+        if argument.name in names and not isinstance(names[argument.name], BufferArg):
+            raise AssertionError(f"{function.name}: two arguments are {argument.name}")
+        if isinstance(argument, ArrayArg):
+            names[argument.name] = argument
+        elif argument.name not in names:
+            names[argument.name] = (argument.dtype, ())
+    scope = Scope(function.name, names, bool(function.buffers))
+    scope.body(function.body)
+    for result in function.results:
+        scope.value(result)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that are known at a statement.
+
+    Attributes:
+        function: the function's name.
+        names: the kinds of the names.
+        flat: whether arrays are flat buffers, whose elements have any dtype.
+        conditional: whether the statements are a branch of an `If`, which may assign a local once more.
+        at: the statement, for messages.
+    """
+
+    function: str
+    names: dict[str, Kind]
+    flat: bool
+    conditional: bool = False
+    at: object = None
+
+    def check(self, holds: bool, what: str) -> None:
+        """Raise unless something holds."""
+        if not holds:
+            raise AssertionError(f"{self.function}: {what}\n  in {self.at}")
+
+    def body(self, statements: Sequence[Statement]) -> None:
+        """Check statements in order; names that they define are known to the following ones."""
+        for statement in statements:
+            self.at = statement
+            self.statement(statement)
+
+    def inside(
+        self, statements: Sequence[Statement], more: Mapping[str, Kind], *, conditional: bool = False
+    ) -> dict[str, Kind]:
+        """The names known at the end of a body, which are unknown after it."""
+        inner = Scope(self.function, {**self.names, **more}, self.flat, conditional)
+        inner.body(statements)
+        return inner.names
+
+    def statement(self, statement: Statement) -> None:
+        """Check a statement, and add the names that it defines."""
+        match statement:
+            case Let(name, value):
+                self.value(value)
+                kind = value.dtype, value.shape
+                again = self.conditional and self.names.get(name) == kind
+                self.check(name not in self.names or again, f"{name} is assigned twice")
+                self.names[name] = kind
+            case Store():
+                self.store(statement)
+            case For():
+                self.loop(statement)
+            case View(name, buffer, offset):
+                self.memory(buffer)
+                self.index(offset)
+                self.names[name] = BufferArg(name)
+            case Alloc(name, size):
+                if isinstance(size, str):
+                    self.symbols([size])
+                self.names[name] = BufferArg(name)
+            case Prefetch(load):
+                self.access(load, load.shape)
+            case If(tests, then, otherwise):
+                for test in tests:
+                    self.test(test)
+                first, second = (self.inside(body, {}, conditional=True) for body in (then, otherwise))
+                self.names |= {name: kind for name, kind in first.items() if second.get(name, 0) == kind}
+            case Call(name, operands):
+                self.check(is_instruction(name), f"{name} is not an instruction")
+                for operand in operands:
+                    self.memory(operand) if isinstance(operand, str) else self.index(operand)
+
+    def test(self, test: Compare | Value) -> None:
+        """Check a test of an `If`."""
+        if isinstance(test, Compare):
+            self.index(test.left)
+            self.index(test.right)
+        else:
+            self.value(test)
+            self.check(test.shape == (), f"a test has the shape {test.shape}")
+
+    def loop(self, loop: For) -> None:
+        """Check a loop, its carried values and its bodies."""
+        for bound in (*loop.lower, *loop.upper):
+            self.index(bound)
+        self.check(bool(loop.lower and loop.upper), f"loop {loop.index} has no bounds")
+        self.check(loop.step != 0, f"loop {loop.index} has step 0")
+        self.check(
+            loop.size >= 1 and loop.step % loop.size == 0, f"loop {loop.index}: {loop.size} of {loop.step}"
+        )
+        carried: dict[str, Kind] = {}
+        for each in loop.carried:
+            self.value(each.start)
+            carried[each.name] = (each.start.dtype, each.start.shape)
+        own: dict[str, Kind] = {**carried, loop.index: None}
+        inner = Scope(self.function, self.inside(loop.body, own), self.flat, at=loop)
+        for each in loop.carried:
+            inner.value(each.update)
+            kind = each.update.dtype, each.update.shape
+            self.check(kind == carried[each.name], f"{each.name} goes from {carried[each.name]} to {kind}")
+        blocks = loop.blocks
+        if blocks is not None:
+            if blocks.latest is not None:
+                self.index(blocks.latest)
+            for narrow in blocks.narrower:
+                count: dict[str, Kind] = {narrow.count: None} if isinstance(narrow.count, str) else {}
+                scope = Scope(self.function, {**self.names, **own, **count}, self.flat, at=loop)
+                for test in narrow.where:
+                    scope.test(test)
+                scope.body(narrow.body)
+        self.names |= carried
+
+    def store(self, store: Store) -> None:
+        """Check a store."""
+        for value in store.values:
+            self.value(value)
+        value = store.value
+        self.access(store, value.shape)
+        array = self.names[store.array]
+        if isinstance(array, ArrayArg) and not self.flat:
+            self.check(value.dtype == array.dtype, f"{array.name} of {array.dtype} gets {value.dtype}")
+        if store.where is not None:
+            mask = store.where.dtype, store.where.shape
+            self.check(mask == ("i1", value.shape), f"the mask of {value.shape} is {mask}")
+        self.check(store.accumulate in ("", *COMBINERS), f"no combiner is {store.accumulate}")
+
+    def access(self, access: Load | Store, shape: VectorShape) -> None:
+        """Check the memory, the subscripts and the lanes of a load or a store."""
+        self.memory(access.array)
+        array = self.names[access.array]
+        for subscript in access.subscripts:
+            self.index(subscript)
+        if isinstance(array, ArrayArg):
+            given = len(access.subscripts)
+            self.check(given == array.rank, f"{array.name} has rank {array.rank}, and {given} subscripts")
+        for what, entries in (("dims", access.dims), ("steps", access.steps), ("along", access.along)):
+            self.check(len(entries) in (0, len(shape)), f"{access.array}: {what} {entries} for lanes {shape}")
+        for dim in access.dims:
+            self.check(
+                dim is None or 0 <= dim < len(access.subscripts), f"{access.array} has no subscript {dim}"
+            )
+        for step in access.steps:
+            self.step(step)
+        self.indices(access.along)
+        if access.first is not None:
+            self.index(access.first)
+        if access.offsets is not None:
+            self.check(access.offsets.shape == shape, f"{access.array}: offsets {access.offsets.shape}")
+
+    def step(self, step: Step) -> None:
+        """Check the distance between lanes."""
+        match step:
+            case int():
+                pass
+            case str():
+                self.symbols([step])
+            case Each(same):
+                self.step(same)
+            case Entries(table, first):
+                self.check(isinstance(self.names.get(table), ArrayArg), f"no table is {table}")
+                self.index(first)
+            case _:
+                self.index(step)
+
+    def value(self, value: Value) -> None:
+        """Check a value and its operands."""
+        match value:
+            case Local(name, dtype, shape):
+                self.check(name in self.names, f"{name} is unknown")
+                self.check(
+                    self.names[name] == (dtype, shape), f"{name} is {self.names[name]}, not {dtype}{shape}"
+                )
+            case IndexValue(index, _, shape, along, steps):
+                self.index(index)
+                self.indices(along)
+                for entries in (along, steps):
+                    self.check(len(entries) in (0, len(shape)), f"{value}: {entries} for lanes {shape}")
+            case Load(array, _, dtype, shape):
+                if value.offsets is not None:
+                    self.value(value.offsets)
+                self.access(value, shape)
+                own = self.names[array]
+                if isinstance(own, ArrayArg) and not self.flat:
+                    self.check(own.dtype == dtype, f"{array} of {own.dtype} is loaded as {dtype}")
+            case Op(name, operands, _, shape):
+                for operand in operands:
+                    self.value(operand)
+                self.operation(value)
+            case Reduce(combiner, vector, start, dtype):
+                self.value(vector)
+                self.value(start)
+                kinds = {vector.dtype, start.dtype, dtype}
+                self.check(combiner in COMBINERS and len(kinds) == 1, f"{combiner} of {kinds}")
+            case Const():
+                pass
+
+    def operation(self, value: Op) -> None:
+        """Check the operands of an operation."""
+        name, operands = value.name, value.operands
+        if is_instruction(name):
+            instruction(name).check_operands(operands)
+            return
+        family = FAMILIES.get(name)
+        if family is None or scans_by(name):
+            return
+        self.check(
+            len(operands) == family.arity, f"{name} takes {family.arity} operands, got {len(operands)}"
+        )
+        if family.is_operator or name in LANEWISE:
+            shapes = {operand.shape for operand in operands} - {()} | {value.shape}
+            self.check(
+                len(shapes) == 1, f"{name} of the shapes {[x.shape for x in operands]} gives {value.shape}"
+            )
+        if family.is_operator:
+            self.check(
+                len({operand.dtype for operand in operands}) == 1, f"{name} of {[x.dtype for x in operands]}"
+            )
+
+    def memory(self, name: str) -> None:
+        """Check that a name is an array or a buffer."""
+        self.check(isinstance(self.names.get(name), ArrayArg | BufferArg), f"no array or buffer is {name}")
+
+    def index(self, index: Index) -> None:
+        """Check the names of an index expression."""
+        elements: Iterable[ArrayElement] = elements_in(index)
+        for element in elements:
+            self.memory(element.array)
+        self.symbols(index_symbols(index))
+
+    def indices(self, names: Iterable[str]) -> None:
+        """Check the names of loops along which lanes run."""
+        for name in names:
+            self.check(not name or self.names.get(name, 0) is None, f"no loop has the index {name}")
+
+    def symbols(self, symbols: Iterable[str]) -> None:
+        """Check the symbols of index expressions: indices, integers, sizes, addresses of buffers."""
+        for symbol in symbols:
+            array, shape, _ = symbol.partition(".shape[")
+            name = array if shape else symbol
+            known = symbol in RANGE or name in self.names
+            self.check(known, f"{symbol} is unknown")
+            kind = self.names.get(name)
+            if isinstance(kind, tuple):
+                self.check(kind[0][0] in "iu" and not kind[1], f"{symbol} is {kind}, and no integer")
