@@ -46,6 +46,16 @@ class Axis:
         """The stride of a side."""
         return self.src if side == "src" else self.dst
 
+    @property
+    def runs_backward(self) -> bool:
+        """Whether the loop runs backward on the side with the smaller stride, which vectors run along."""
+        near = self.src if 0 < abs(self.src) < abs(self.dst) else self.dst
+        return near < 0
+
+    def reversed(self) -> Axis:
+        """The same loop in the other direction."""
+        return Axis(self.name, self.extent, -self.src, -self.dst)
+
 
 @dataclass(frozen=True, slots=True)
 class StridedBox:

@@ -17,17 +17,16 @@ def drop_units(box: StridedBox, _: object = None) -> StridedBox:
 
 
 def face_forward(box: StridedBox, _: object = None) -> StridedBox:
-    """Reverse loops with a negative destination stride.
+    """Reverse loops whose smaller stride is negative, so that only the distance between rows may be.
 
-    before:  for i in 5:  dst[8 - 2*i] = src[i]
-    after:   for i in 5:  dst[2*i] = src[4 - i]
+    before:  for i in 5:  dst[4 - i] = src[2*i]
+    after:   for i in 5:  dst[i] = src[8 - 2*i]
     """
     for k, axis in enumerate(box.axes):
-        if axis.dst < 0:
+        if axis.runs_backward:
             last = axis.extent - 1
-            reversed_ = replace(axis, src=-axis.src, dst=-axis.dst)
             box = box.moved(last * axis.src, last * axis.dst)
-            box = box.with_axes((*box.axes[:k], reversed_, *box.axes[k + 1 :]))
+            box = box.with_axes((*box.axes[:k], axis.reversed(), *box.axes[k + 1 :]))
     return box
 
 

@@ -181,14 +181,11 @@ def check_regrouping(before: StridedBox, after: StridedBox) -> None:
     """Invariant 5: the loops that coalescing made are products of the loops before it.
 
     A loop may replace several loops only if the strides of each, on both sides, equal those of the next inner
-    one times its extent. A digit that a bound cuts cannot pass, because the box holds it cut. Loops with a
-    negative destination stride count as reversed.
+    one times its extent. A digit that a bound cuts cannot pass, because the box holds it cut. Loops that run
+    backward count as reversed.
     """
-    digits = [
-        (x.extent, x.src, x.dst) if x.dst >= 0 else (x.extent, -x.src, -x.dst)
-        for x in before.axes
-        if x.extent != 1
-    ]
+    forward = [x.reversed() if x.runs_backward else x for x in before.axes]
+    digits = [(x.extent, x.src, x.dst) for x in forward if x.extent != 1]
     loops = [(x.extent, x.src, x.dst) for x in after.axes if x.extent != 1]
     if prod(n for n, _, _ in loops) != prod(n for n, _, _ in digits):
         raise KernelError(

@@ -128,7 +128,12 @@ def test_drop_units() -> None:
 
 
 def test_face_forward() -> None:
-    assert body(face_forward(box_of([(5, 1, -2)], dst=8))) == "for d0 in 5:\n    dst[2*d0] = src[4 + -1*d0]\n"
+    """The side with the smaller stride decides; the destination, if they are equal or the source repeats."""
+    assert body(face_forward(box_of([(5, 2, -1)], dst=4))) == "for d0 in 5:\n    dst[1*d0] = src[8 + -2*d0]\n"
+    assert body(face_forward(box_of([(5, 1, -2)], dst=8))) == "for d0 in 5:\n    dst[8 + -2*d0] = src[1*d0]\n"
+    assert body(face_forward(box_of([(5, -1, 2)], src=4))) == "for d0 in 5:\n    dst[8 + -2*d0] = src[1*d0]\n"
+    assert body(face_forward(box_of([(5, 1, -1)], dst=4))) == "for d0 in 5:\n    dst[1*d0] = src[4 + -1*d0]\n"
+    assert body(face_forward(box_of([(5, 0, -1)], dst=4))) == "for d0 in 5:\n    dst[1*d0] = src[0]\n"
 
 
 def test_order_by_destination() -> None:
