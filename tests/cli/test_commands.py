@@ -200,8 +200,8 @@ def test_errors_say_what_is_missing_and_where_to_look() -> None:
 
 
 def test_the_usage_line_names_arguments() -> None:
-    assert "Usage: tilejit pack [OPTIONS] IN OUT [KEY=NUMBER]...\n" in run("pack", "-h").stdout
-    assert "Usage: tilejit show [OPTIONS] {SHAPE|FILE} [TENSOR|KEY=NUMBER]...\n" in run("show", "-h").stdout
+    assert "Usage: tilejit pack [OPTIONS] IN OUT [KEY=VALUE]...\n" in run("pack", "-h").stdout
+    assert "Usage: tilejit show [OPTIONS] {SHAPE|FILE} [TENSOR|KEY=VALUE]...\n" in run("show", "-h").stdout
 
 
 def test_commands_import_nothing_heavy() -> None:

@@ -114,9 +114,13 @@ def test_dimensions_and_parameters_are_options() -> None:
     text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
     assert "f64[10,6]{1,0:T(4,1)}" in text
     assert "x = x.reshape(3, 4, 6)" in text
-    assert "{1,0:T(16,32)(16,16)}" in run("formats", "tenstorrent", "tile=16,32").stdout
     assert "u8[0,6]" in run("formats", "morton", "--dims", "0,6").stdout
     assert run("formats", "blis-a, mr=4").stdout == run("formats", "blis-a", "mr=4").stdout
+    for value in ("16,32", "(16, 32)"):
+        assert "{1,0:T(16,32)(16,16)}" in run("formats", "tenstorrent", f"tile={value}").stdout
+    for given in (("gptq-checkpoint", "group=-1"), ("bitsandbytes-nf4", "nested=true")):
+        assert run("formats", *given).exit_code == 0
+        assert run("formats", ", ".join(given)).stdout == run("formats", *given).stdout
     pattern = run("formats", "(m mi) n -> m n mi", "mi=4", "--dims", "10,6")
     assert pattern.stdout.startswith("(m mi) n -> m n mi\n")
     assert "f32[10,6]{1,0:T(4,1)}" in pattern.stdout
@@ -129,10 +133,11 @@ def test_dimensions_and_parameters_are_options() -> None:
         (("nChw16",), "no letter"),
         (("blis-a", "nr=4"), "it takes mr"),
         (("blis-a", "mr=x"), "not a parameter"),
-        (("blis-a", "mr=-4"), "not a parameter"),
+        (("blis-a", "mr=-4"), "mr is -4"),
         (("blis-a", "mr"), "not a parameter"),
         (("blis-a", "=4"), "not a parameter"),
         (("blis-a", "mr=4,4"), "integer"),
+        (("gptq-checkpoint, bits=3", "bits=8"), "bits is given both in the text and as a keyword"),
         (("blis-a", "mr=" + "9" * 50), "not a parameter"),
         (("blis-a", "--dims", "3"), "2 or more dimensions"),
         (("blis-a", "--dims", "3,x"), "expected sizes separated by commas, got '3,"),

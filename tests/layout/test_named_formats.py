@@ -17,6 +17,7 @@ from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import random_elements, same_elements, slots_of
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
+from tilejit.layout.formats.calls import call_text, read_call
 
 PADDING = -1
 
@@ -217,11 +218,11 @@ def test_pack_takes_parameters() -> None:
     for text in ("blis-a, mr=4", " blis-a ,mr = 4 "):
         assert str(tj.as_layout(text, dims=(5, 7), dtype="f32")) == "f32[5,7]{1,0:T(4,1)}"
     for text, says in (
-        ("blis-a,", "KEY=NUMBER"),
-        ("blis-a, mr", "KEY=NUMBER"),
-        ("blis-a, mr=x", "KEY=NUMBER"),
-        ("blis-a, mr=-4", "KEY=NUMBER"),
-        ("blis-a, mr=" + "9" * 9999, "KEY=NUMBER"),
+        ("blis-a,", "KEY=VALUE"),
+        ("blis-a, mr", "KEY=VALUE"),
+        ("blis-a, mr=x", "KEY=VALUE"),
+        ("blis-a, mr=-4", "mr is -4"),
+        ("blis-a, mr=" + "9" * 9999, "KEY=VALUE"),
         ("blis-a, mr=4, mr=4", "twice"),
         ("blis-a, mr=0", "mr is 0"),
         ("nope, mr=4", "unknown format 'nope'"),
@@ -237,6 +238,50 @@ def test_pack_takes_parameters() -> None:
     for name in ("dims", "dtype"):
         with pytest.raises(TypeError, match=name):
             tj.pack(x, "blis-a", **{name: 3})
+
+
+PARAMETERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("gptq-checkpoint", {"group": -1}),
+    ("bitsandbytes-nf4", {"nested": True, "blocksize": 128}),
+    ("tenstorrent", {"tile": (16, 32)}),
+    ("tenstorrent", {"tile": (16, 32), "face": 16}),
+    ("one", {"tile": (8,)}),
+    ("tpu", {}),
+)
+
+
+@pytest.mark.parametrize(("name", "parameters"), PARAMETERS, ids=str)
+def test_the_text_of_a_call_is_read_back(name: str, parameters: dict[str, Any]) -> None:
+    found = read_call(call_text(name, parameters))
+    assert found == (name, parameters)
+    assert [*map(type, found[1].values())] == [*map(type, parameters.values())]
+
+
+def test_text_with_several_numbers_is_the_name_of_a_format() -> None:
+    want = tj.named_format("tenstorrent", "f32", (40, 70), tile=(16, 32))
+    for text in ("tenstorrent, tile=(16,32)", "tenstorrent ,tile = ( 16 , 32 )"):
+        assert tj.as_layout(text, dims=(40, 70), dtype="f32") == want
+    for text in ("tenstorrent, tile=(16,", "tenstorrent, tile=()", "tenstorrent, tile=(16,32)x"):
+        with pytest.raises(LayoutError):
+            tj.as_layout(text, dims=(40, 70), dtype="f32")
+
+
+def test_text_and_keywords_give_a_parameter_once() -> None:
+    x = np.zeros((32, 4), np.uint8)
+    for layout in ("gptq, bits=3", "gptq-act-order, bits=3"):
+        with pytest.raises(LayoutError, match="bits is given both in the text and as a keyword"):
+            tj.pack(x, layout, bits=8)
+    with pytest.raises(LayoutError, match="has no parameter 'bit'"):
+        tj.pack(x, "gptq-act-order, bit=3")
+
+
+def test_layouts_of_one_array_take_a_width() -> None:
+    x = np.arange(64, dtype=np.uint8).reshape(16, 4) % 16
+    packed = tj.pack(x, "rope-rows", element_size_in_bits=4)
+    assert packed.buffer.nbytes == 32
+    np.testing.assert_array_equal(np.asarray(packed.unpack()).astype(np.uint8), x)
+    with pytest.raises(TypeError, match="element_size_in_bits"):
+        tj.pack(x, "gptq-act-order", element_size_in_bits=4)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tilejit.cli import completion
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.layouts import read_layout
 from tilejit.cli.output import print_json
-from tilejit.cli.parameters import Numbers, Parameters, read_parameters
+from tilejit.cli.parameters import Parameters, Values, read_parameters
 from tilejit.cli.streams import text_or_input
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def explain(
             typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
 
 
-def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, Spec | None]:
+def sides(target: str, source: str, parameters: Values) -> tuple[Spec | None, Spec | None]:
     """Both sides as shapes, None for row-major; a layout without an array uses the other side's.
 
     Raises:

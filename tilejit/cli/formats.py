@@ -166,13 +166,13 @@ def _describe_planes(
 ) -> None:
     """Print the description of a format of planes, and what the bytes of a record or a small array hold."""
     from tilejit.layout.formats import describe_format
-    from tilejit.layout.formats.registry import read_call
+    from tilejit.layout.formats.registry import called
     from tilejit.view.bit_owners import owners
     from tilejit.view.byte_map import ROUNDED, lines_of, shortened
 
-    own, given = read_call(name)
-    described = describe_format(own, **given, **parameters)
-    found = owners(own, dims, **given, **parameters)
+    own, given = called(name, parameters)
+    described = describe_format(own.name, **given)
+    found = owners(own.name, dims, **given)
     lines = {key: lines_of(found, key) for key in found.buffers}
     if as_json:
         rows = {key: [[x.first, x.last, x.text] for x in some] for key, some in lines.items()}
@@ -211,7 +211,7 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
         LayoutError: the name is not a format's, or neither it nor --dims defines the dimensions.
     """
     from tilejit.layout.as_layout import is_name
-    from tilejit.layout.formats.registry import find_format, read_call
+    from tilejit.layout.formats.registry import called
     from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 
     given = None if dims is None else read_dims(dims)
@@ -219,7 +219,7 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
     if is_pattern(name):
         parse_pattern(name)
     elif is_name(name):
-        example = find_format(read_call(name)[0]).example
+        example = called(name, {})[0].example
     else:
         raise LayoutError(
             f"{name[:80]!r} is a layout, not the name of a format or a pattern\n  tilejit show draws layouts"
@@ -236,7 +236,7 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
 def _described(name: str) -> FormatDescription | None:
     """The description of a format; None for a pattern, which describes itself."""
     from tilejit.layout.formats import describe_format
-    from tilejit.layout.formats.registry import read_call
+    from tilejit.layout.formats.calls import read_call
     from tilejit.layout.text.pattern_text import is_pattern
 
     return None if is_pattern(name) else describe_format(read_call(name)[0])

@@ -17,7 +17,7 @@ from codegen import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.contents import names_files, tensor_layout, tensor_names
 from tilejit.cli.errors import arguments_checked
-from tilejit.cli.parameters import Numbers, read_parameters
+from tilejit.cli.parameters import Values, read_parameters
 from tilejit.cli.streams import text_or_input
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Layout = Annotated[
 ]
 
 
-def read_layout(text: str, dtype: ElementLike, dims: Iterable[int], parameters: Numbers) -> Spec:
+def read_layout(text: str, dtype: ElementLike, dims: Iterable[int], parameters: Values) -> Spec:
     """The shape of an array in a layout.
 
     Raises:
@@ -91,12 +91,12 @@ def _tensor_and_parameters(path: Path, words: list[str]) -> tuple[str | None, li
     return None, words
 
 
-def _check_has_layout(layout: str | None, parameters: Numbers) -> None:
+def _check_has_layout(layout: str | None, parameters: Values) -> None:
     if parameters and layout is None:
         raise TypeError(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is missing")
 
 
-def _subject(text: str, layout: str | None, parameters: Numbers, command: str) -> Spec | CuteLayout:
+def _subject(text: str, layout: str | None, parameters: Values, command: str) -> Spec | CuteLayout:
     """The subject that a text describes.
 
     Raises:

@@ -52,7 +52,7 @@ Subject = Annotated[
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TENSOR|KEY=NUMBER...",
+        metavar="TENSOR|KEY=VALUE...",
         help="A tensor of the file; then parameters of --layout, such as mr=8.",
         show_default=False,
         autocompletion=completion.tensors_and_parameters,

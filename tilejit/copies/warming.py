@@ -20,7 +20,8 @@ from tilejit.copies.plan import cached_plan
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.calls import read_call
+from tilejit.layout.formats.registry import find_format
 from tilejit.layout.strides import row_major_strides
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import pack_program, unpack_program

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import Cache, LayoutError, compiler_lock, shown
-from tilejit.catalog.format import ELEMENT_SIZE, nearest_keyword
+from codegen import Cache, LayoutError, compiler_lock, lazy_pattern, shown
+from tilejit.catalog.format import ELEMENT_SIZE, Format, nearest_keyword
 from tilejit.catalog.packing import Packing
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.layout import Layout as CuteLayout
@@ -22,7 +22,7 @@ from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.packings import blocking_of, packing_shape
-from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.registry import called, find_format
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
@@ -33,6 +33,8 @@ from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import MAX_INT64, mistake, named, tokenize
 
+_TUPLE = lazy_pattern(r"=\s*\([^()]*\)")
+"""The value of a parameter that has several numbers."""
 PLAIN_LAYOUTS = (str, Shape, CuteShape)
 """Types of layouts that may be part of a cache key."""
 
@@ -79,8 +81,8 @@ def as_layout(
     the most major first. The right side has all names in memory order. Within a dimension, one axis may lack
     a size: it gets the smallest size that covers the dimension, and the excess is padding. `...` stands for
     any number of further dimensions; 1 and () stand for dimensions of size 1. Text may also contain sizes and
-    format parameters: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". Axes cannot be named like a keyword of the
-    calls, such as threads or out.
+    format parameters: "(m mi) n -> m n mi, mi=8", "tenstorrent, tile=(16,32)". Axes cannot be named like a
+    keyword of the calls, such as threads or out.
 
     On the right side, -p reverses an axis, and j^i, j+i or j-i moves index j of an axis to j XOR i, or to the
     sum or difference modulo its size. A size may be a table: index k of the axis lies at position table[k].
@@ -144,9 +146,9 @@ def _as_layout(
     if isinstance(layout, str) and (parts := split_swizzled(layout)):
         return _swizzled(parts, dtype, sizes, parameters)
     if isinstance(layout, str) and is_name(layout):
-        name, given = _called(layout, parameters)
+        own, given = called(layout, parameters)
         fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
-        return _in_format(name, *_needed(dtype, sizes, f"the format {name!r}"), given, fault)
+        return _in_format(own, *_needed(dtype, sizes, f"the format {own.name!r}"), given, fault)
     if isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
         element, wanted = _needed(dtype, sizes, "a pattern")
@@ -195,8 +197,6 @@ def _swizzled(
         parameters = parameters | {ELEMENT_SIZE: parts.width}
     swizzle, inner = parse_cute(parts.swizzle), _as_layout(parts.inner, dtype, sizes, parameters)
     try:
-        with compiler_lock:  # few layouts are swizzled tiles
-            from tilejit.layout.bridge.swizzled_shape import swizzled_shape
         return swizzled_shape(swizzle, parts.offset, inner)
     except LayoutError as error:
         cause, _, fix = str(error).partition("\n")
@@ -245,25 +245,26 @@ def named_format(name: str, /, dtype: ElementLike, dims: Iterable[int], **parame
             rank, or is a registered function that does not return a layout of the array.
         TypeError: the format does not take a parameter, or an argument has the wrong type.
     """
-    return _in_format(name, dtype, dims, parameters, TypeError)
+    return _in_format(find_format(name), dtype, dims, parameters, TypeError)
 
 
 def _in_format(
-    name: str, dtype: ElementLike, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
+    found: Format, dtype: ElementLike, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
 ) -> Spec:
     """`named_format`; `fault` is the error class for an element width that the format does not take."""
-    found = find_format(name)
     sizes, have = _known(int_tuple(dims, "dims")), _array_element(dtype)
     width, own = _width(parameters, found.parameters)
     element = have.codes(width)
     built = found.layout(element, sizes, own)
     if isinstance(built, Packing):
-        return packing_shape(built, name, element, sizes, width)
+        return packing_shape(built, found.name, element, sizes, width)
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
-    shape = _shape_of(name, built, element, sizes)
+    shape = _shape_of(found.name, built, element, sizes)
     if width and (element is have or shape.bits != width):
-        raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}, because its layouts set it themselves")
+        raise fault(
+            f"the format {found.name!r} takes no {ELEMENT_SIZE}, because its layouts set it themselves"
+        )
     return shape
 
 
@@ -282,11 +283,10 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
     shape = as_layout(layout, dtype=dtype, dims=sizes, **parameters)
     built: object = None
     if isinstance(layout, str) and is_name(layout):
-        name, given = _called(layout, parameters)
-        found = find_format(name)
+        found, given = called(layout, parameters)
         built = found.layout(shape.element, sizes, _width(given, found.parameters)[1])
         if isinstance(built, Packing):
-            built = blocking_of(built, name, sizes)
+            built = blocking_of(built, found.name, sizes)
     elif isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
         built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])
@@ -342,20 +342,6 @@ def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[i
     return bits, {key: value for key, value in parameters.items() if key != ELEMENT_SIZE}
 
 
-def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a format's name and its parameters from both the text and keywords."""
-    name, given = read_call(text)
-    taken = find_format(name).parameters
-    odd = next((key for key in given if taken is not None and key not in (*taken, ELEMENT_SIZE)), None)
-    if odd:
-        takes = f"it takes {', '.join(taken)}" if taken else "it takes none"
-        raise LayoutError(f"the format {name!r} has no parameter {odd[:40]!r}\n  {takes}")
-    twice = next((key for key in given if key in parameters), None)
-    if twice:
-        raise LayoutError(f"{twice[:40]} is given both in the text and as a keyword\n  pass it once")
-    return name, {**given, **parameters}
-
-
 def _shape_of(name: str, built: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Spec:
     """Return the Shape for the result of a format's function."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
@@ -398,8 +384,13 @@ def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can only be the name of a format: it starts with a letter and has no brackets."""
+    """Whether a text can only be the name of a format: it starts with a letter and has no brackets.
+
+    "blis-a, mr=8" -> True    "tenstorrent, tile=(16,32)" -> True    "f32[2]" -> False
+    """
     stripped = text.strip()
+    if "(" in stripped:
+        stripped = _TUPLE().sub("", stripped)
     return stripped[:1].isalpha() and not any(sign in stripped for sign in "[](){}>")
 
 

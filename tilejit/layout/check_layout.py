@@ -10,7 +10,8 @@ from tilejit.catalog.format import ELEMENT_SIZE
 from tilejit.cute.parsing import parse
 from tilejit.cute.text import is_cute
 from tilejit.layout.as_layout import ArrayUnknownError, as_layout, is_name
-from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.calls import read_call
+from tilejit.layout.formats.registry import find_format
 from tilejit.layout.text.pattern_text import spelled_out
 
 

@@ -13,6 +13,7 @@ from tilejit.catalog.packing import Packing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.formats.calls import call_text
 from tilejit.layout.formats.registry import find_format, formats
 
 
@@ -33,7 +34,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """The format as pack takes it: "gptq, bits=3"."""
-        return ", ".join([self.name, *(f"{key}={value}" for key, value in self.parameters.items())])
+        return call_text(self.name, self.parameters)
 
     def packing(self, element: PrimitiveType, dims: tuple[int, ...]) -> Packing | None:
         """The planes and fields for an array; None if a rule or a function decides the layout.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError, dataclass
+from tilejit.catalog.format import ELEMENT_SIZE
 from tilejit.catalog.packing import Packing
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats.blocking import Blocking
-from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.registry import called
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.formats.strided import strided_shape
 from tilejit.layout.text.pattern_text import parse_pattern
@@ -53,23 +54,26 @@ def find_packing(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, 
     """Return the name of a format, its parameters from both the text and keywords, and its packing.
 
     Raises:
-        LayoutError: the text is not the name of a format of planes.
+        LayoutError: the text is not the name of a format of planes, or a parameter is given twice.
         TypeError: the format does not take a parameter.
     """
-    name, given = read_call(text)
-    found, own = find_format(name), {**given, **parameters}
+    found, own = called(text, parameters)
     found.check_parameters(own)
     if found.planes is None:
-        raise LayoutError(f"the format {name!r} has no planes\n  pass one array")
+        raise LayoutError(f"the format {found.name!r} has no planes\n  pass one array")
     packing: Packing = found.planes(**own)
-    return name, own, packing
+    return found.name, own, packing
 
 
 def names_planes(text: str, parameters: dict[str, Any]) -> bool:
     """Whether a text names a format that is not a layout of one array."""
-    return (
-        find_format(read_call(text)[0]).planes is not None and not find_packing(text, parameters)[2].is_layout
-    )
+    found, own = called(text, parameters)
+    if found.planes is None:
+        return False
+    own.pop(ELEMENT_SIZE, None)  # of a layout of one array
+    found.check_parameters(own)
+    packing: Packing = found.planes(**own)
+    return not packing.is_layout
 
 
 def pattern_shape(

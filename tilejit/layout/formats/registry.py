@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from codegen import LayoutError, lazy_pattern
 from tilejit.catalog.entries import Family
 from tilejit.catalog.families import families, find_in_catalog
-from tilejit.catalog.format import Dims, Format, keywords_of, refuse_reserved
+from tilejit.catalog.format import ELEMENT_SIZE, Dims, Format, keywords_of, refuse_reserved
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
+from tilejit.layout.formats.calls import read_call
 from tilejit.layout.formats.installed import installed_formats, load_format
 from tilejit.layout.formats.pattern import cut
 from tilejit.layout.text.tags import is_tag, parse_tag, tag_format
-from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64
 SHOWN = 6
 """The number of formats that a message names."""
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
-_PARAMETER = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _registered: dict[str, Format] = {}
 
 
@@ -193,27 +191,25 @@ def find_format(name: str) -> Format:
     raise LayoutError(f"unknown format {cut(name)!r}\n  {fix}")
 
 
-def read_call(text: str) -> tuple[str, dict[str, int]]:
-    """Return a format's name and the parameters that follow it in a text.
+def called(text: str, parameters: Mapping[str, Any]) -> tuple[Format, dict[str, Any]]:
+    """Return a format, and its parameters from both a text and keywords.
 
-    "blis-a, mr=8" -> ("blis-a", {"mr": 8})    " tpu " -> ("tpu", {})
+    ("blis-a, mr=8", {}) -> the format blis-a, {"mr": 8}
 
     Raises:
-        LayoutError: a parameter is not of the form KEY=NUMBER, or occurs twice.
+        LayoutError: the format does not exist, does not take a parameter of the text, or takes one twice.
     """
-    name, *rest = text[:MAX_TEXT].split(",")
-    given: dict[str, int] = {}
-    at = len(name) + 1
-    for part in rest:
-        match = _PARAMETER().fullmatch(part)
-        value = small_int(match[2]) if match else None
-        if match is None or value is None:
-            raise mistake(text, at, "expected a parameter of the format as KEY=NUMBER", "write e.g. mr=8")
-        if match[1] in given:
-            raise mistake(text, at, f"{cut(match[1])} is given twice", "write it once")
-        given[match[1]] = value
-        at += len(part) + 1
-    return name.strip(), given
+    name, given = read_call(text)
+    found = find_format(name)
+    taken = found.parameters
+    odd = next((key for key in given if taken is not None and key not in (*taken, ELEMENT_SIZE)), None)
+    if odd:
+        takes = f"it takes {', '.join(taken)}" if taken else "it takes none"
+        raise LayoutError(f"the format {name!r} has no parameter {odd[:40]!r}\n  {takes}")
+    twice = next((key for key in given if key in parameters), None)
+    if twice:
+        raise LayoutError(f"{twice[:40]} is given both in the text and as a keyword\n  pass it once")
+    return found, {**given, **parameters}
 
 
 def _nearest(name: str) -> str | None:
