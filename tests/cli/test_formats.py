@@ -138,6 +138,7 @@ def test_dimensions_and_parameters_are_options() -> None:
         (("blis-a", "=4"), "not a parameter"),
         (("blis-a", "mr=4,4"), "integer"),
         (("gptq-checkpoint, bits=3", "bits=8"), "bits is given both in the text and as a keyword"),
+        (("ggml-q4_0", "--dtype", "f32"), "planes, which have dtypes of their own"),
         (("blis-a", "mr=" + "9" * 50), "not a parameter"),
         (("blis-a", "--dims", "3"), "2 or more dimensions"),
         (("blis-a", "--dims", "3,x"), "expected sizes separated by commas, got '3,"),

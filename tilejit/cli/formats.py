@@ -66,6 +66,10 @@ def formats(
     with arguments_checked():
         values: dict[str, Any] = dict(read_parameters(parameters))
         if _is_of_planes(name, values):
+            if dtype is not None:
+                raise LayoutError(
+                    f"{name[:40]} is a format of planes, which have dtypes of their own\n  omit --dtype"
+                )
             _describe_planes(name, values, None if dims is None else read_dims(dims), as_json)
             return
         element, wanted = _array(name, dtype, dims)
