@@ -53,7 +53,7 @@ def test_an_empty_array() -> None:
 
 
 def test_dimensions_and_parameters_that_are_refused() -> None:
-    with pytest.raises(tj.LayoutError, match="packed_dim is 2\n  pass 0 for zero points or 1 for weights"):
+    with pytest.raises(tj.LayoutError, match="packed_dim is 2\n  pass one of 0, 1"):
         tj.pack(np.zeros((2, 8), np.int8), INT, packed_dim=2)
     with pytest.raises(tj.LayoutError, match="bits is 9"):
         tj.pack(np.zeros((2, 8), np.int8), INT, bits=9)

@@ -327,6 +327,13 @@ def test_parameters_are_integers(value: Any) -> None:
         tj.named_format("blis-a", "f32", (4, 4), mr=value)
 
 
+@pytest.mark.parametrize(("name", "flag"), [("bitsandbytes-nf4", "nested"), ("aiter-scale-a16w4", "gate_up")])
+@pytest.mark.parametrize("value", [0, 2, None, "yes"])
+def test_flags_are_true_or_false(name: str, flag: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"{flag}: expected True or False"):
+        tj.pack(np.zeros((64, 64), np.uint8), name, **{flag: value})
+
+
 def test_empty_arrays_have_empty_buffers() -> None:
     for row in ROWS:
         dims = (0, *row.dims[1:])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilejit.catalog.entries import Family, checked_size, layout_format, planes_format
+from tilejit.catalog.checks import checked_int, flag
+from tilejit.catalog.entries import Family, layout_format, planes_format
 from tilejit.catalog.format import Dims, Element
 from tilejit.catalog.packing import Field, Packing, Plane
 
@@ -24,8 +25,8 @@ def _gfx1250(element: Element, dims: Dims) -> Packing:
 
 
 def _a16w4(gate_up: bool = True, experts: int = 1) -> Packing:
-    count = checked_size("experts", experts)
-    left = "(e g N n)" if gate_up else "(e N g n)"
+    count = checked_int("experts", experts)
+    left = "(e g N n)" if flag("gate_up", gate_up) else "(e N g n)"
     pattern = f"{left} (K b k) -> e N K k n b g, g=2, n=16, b=2, k=4"
     field = Field(("values",), pattern, sizes={"e": count}, padding=_ONE)
     return Packing((Plane("values", "R K", 8),), (field,), multiples={"R": 32 * count})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, checked_size, each, layout_format, renamed
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, each, layout_format, renamed
 from tilejit.catalog.format import Element
 from tilejit.catalog.widths import by_width
 
@@ -14,13 +15,13 @@ def _nc1hwc0(element: Element, c0: int | None = None) -> dict[str, int]:
 
 
 def _fractal_nz(element: Element, m0: int = 16, c0: int | None = None) -> dict[str, int]:
-    return {"m": checked_size("m0", m0), "n": _c0("fractal_nz", element, c0)}
+    return {"m": checked_int("m0", m0), "n": _c0("fractal_nz", element, c0)}
 
 
 def _c0(name: str, element: Element, c0: int | None) -> int:
     """Elements of the innermost block: 32 bytes for 16-bit and 8-bit types."""
     if c0 is not None:
-        return checked_size("c0", c0)
+        return checked_int("c0", c0)
     return by_width(name, element, {16: 16, 8: 32}, "pass its innermost block, e.g. c0=16")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, each, layout_format, one_of, planes_format
+from tilejit.catalog.checks import checked_int, one_of
+from tilejit.catalog.entries import Family, each, layout_format, planes_format
 from tilejit.catalog.packing import Arrays, Field, Packing, Plane, PlaneSteps, Sizes
 
 _AUTO_ROUND = "auto-round 0.16.1, auto_round/utils/bit_packing.py"
@@ -52,7 +53,7 @@ def _gptq_zeros(version: int = 1, bits: int = 4) -> Packing:
 
 def _groups(group: int) -> str:
     """The extent of the axis of groups of K; -1 is one group."""
-    return "1" if group == -1 and not isinstance(group, bool) else f"K/{checked_size('group', group)}"
+    return "1" if group == -1 and not isinstance(group, bool) else f"K/{checked_int('group', group)}"
 
 
 def _gptq_checkpoint(bits: int = 4, group: int = 128, version: int = 1) -> Packing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, checked_size, planes_format, renamed
+from tilejit.catalog.checks import checked_int, flag
+from tilejit.catalog.entries import Family, planes_format, renamed
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _VERSION = "bitsandbytes 0.50.2"
@@ -12,8 +13,9 @@ _NESTED = 256
 
 
 def _four_bits(blocksize: int = 64, nested: bool = False) -> Packing:
-    block = checked_size("blocksize", blocksize)
-    absmax = Plane("absmax", f"numel/{block}", 8 * nested, "" if nested else "f32")
+    block = checked_int("blocksize", blocksize)
+    bits = 8 if flag("nested", nested) else 0
+    absmax = Plane("absmax", f"numel/{block}", bits, "" if nested else "f32")
     outer = Plane("nested_absmax", f"numel/{block * _NESTED}", dtype="f32")
     scales = (absmax, outer) if nested else (absmax,)
     return Packing(

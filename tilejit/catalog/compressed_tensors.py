@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, layout_format, one_of, planes_format
+from tilejit.catalog.checks import checked_int, one_of
+from tilejit.catalog.entries import Family, layout_format, planes_format
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents
 
 _VERSION = "compressed-tensors 0.20.0"
@@ -60,9 +61,7 @@ def _stream(plane: Plane, dim: int, shape: str) -> Codec:
 
 def _pack_quantized(bits: int = 4, packed_dim: int = 1) -> Packing:
     plane = _codes("values", "N K", one_of("bits", bits, _WIDTHS))
-    if packed_dim not in (0, 1):
-        raise LayoutError(f"packed_dim is {packed_dim}\n  pass 0 for zero points or 1 for weights")
-    field, tensor = _words(plane, packed_dim, "buffer")
+    field, tensor = _words(plane, one_of("packed_dim", packed_dim, (0, 1)), "buffer")
     return Packing((plane,), (field,), tensors={"buffer": tensor})
 
 
@@ -85,7 +84,7 @@ def _shape_of(buffer: str) -> Field:
 
 def _wna16(bits: int = 4, group: int = 128) -> Packing:
     width, is_row = one_of("bits", bits, _WIDTHS), group == -1 and not isinstance(group, bool)
-    groups = "1" if is_row else f"K/{checked_size('group', group)}"
+    groups = "1" if is_row else f"K/{checked_int('group', group)}"
     weight = _codes("weight", "N K", width)
     scale = Plane("weight_scale", f"N {groups}")
     zero = _codes("weight_zero_point", f"N {groups}", width)

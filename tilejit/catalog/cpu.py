@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, checked_size, each, layout_format
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, each, layout_format
 from tilejit.catalog.format import Element
 from tilejit.catalog.widths import by_width
 
@@ -20,18 +21,18 @@ def _amx_b(element: Element, pack: int | None = None) -> dict[str, int]:
 def _packed(name: str, element: Element, pack: int | None) -> int:
     """The number of rows that share 32 bits."""
     if pack is not None:
-        return checked_size("pack", pack)
+        return checked_int("pack", pack)
     return by_width(
         name, element, {16: 2, 8: 4}, "pass the number of rows that lie side by side, e.g. pack=8"
     )
 
 
 def _blis_a(element: Element, mr: int = 6) -> dict[str, int]:
-    return {"mr": checked_size("mr", mr)}
+    return {"mr": checked_int("mr", mr)}
 
 
 def _blis_b(element: Element, nr: int | None = None) -> dict[str, int]:
-    return {"nr": max(1, 512 // element.storage_bits) if nr is None else checked_size("nr", nr)}
+    return {"nr": max(1, 512 // element.storage_bits) if nr is None else checked_int("nr", nr)}
 
 
 FAMILY = Family(

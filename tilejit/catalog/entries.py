@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
-from operator import index
 from typing import Any
 
-from codegen import LayoutError, dataclass, shown
+from codegen import dataclass
 from tilejit.catalog.format import Dims, Element, Format
 from tilejit.catalog.packing import Field, Packing, Plane
 
@@ -205,32 +204,3 @@ def _minus(low: int) -> str:
 def _names(function: object) -> tuple[str, ...]:
     """The parameters of a function; none for anything else."""
     return tuple(signature(function).parameters) if callable(function) else ()
-
-
-def checked_size(name: str, size: object) -> int:
-    """Return a size that a caller gave by keyword, as an int.
-
-    Raises:
-        LayoutError: it is not from 1 to 2^63-1.
-        TypeError: it is a bool or not an integer.
-    """
-    try:
-        value = index(None if isinstance(size, bool) else size)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer, got {type(size).__name__}") from None
-    if not 1 <= value < 1 << 63:
-        raise LayoutError(f"{name} is {shown(value)}\n  pass a number from 1 to 2^63-1")
-    return value
-
-
-def one_of(name: str, value: object, choices: tuple[int, ...]) -> int:
-    """Return a parameter that takes few values.
-
-    Raises:
-        LayoutError: it has another value.
-        TypeError: it is a bool or not an integer.
-    """
-    found = checked_size(name, value)
-    if found not in choices:
-        raise LayoutError(f"{name} is {found}\n  pass one of {', '.join(map(str, choices))}")
-    return found

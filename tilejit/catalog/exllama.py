@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, layout_format, one_of, planes_format
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, layout_format, planes_format
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _EXL2 = "exllamav2@da07facd, exllamav2_ext/cuda/pack_tensor.cu"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, layout_format
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, layout_format
 
 
 def _fast_scan(bbs: int = 32) -> str:
-    block = checked_size("bbs", bbs)
+    block = checked_int("bbs", bbs)
     if block % 32:
         raise LayoutError(f"bbs is {block}\n  pass a multiple of 32")
     return f"(N i h g r) (M s) -> N M i s r g h, i={block // 32}, h=2, g=2, r=8, s=2"

@@ -7,7 +7,8 @@ from math import lcm
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, one_of, planes_format
+from tilejit.catalog.checks import checked_int, one_of
+from tilejit.catalog.entries import Family, planes_format
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes
 
 _TRITON = "triton_kernels of triton-lang/triton, layout_details"
@@ -34,7 +35,7 @@ def _fp6_llm() -> Packing:
 
 
 def _blackwell(block_k: int = 128, block_n: int = 256) -> Packing:
-    k, n = checked_size("block_k", block_k), checked_size("block_n", block_n)
+    k, n = checked_int("block_k", block_k), checked_int("block_n", block_n)
     if k % 2:
         raise LayoutError(f"block_k is {k}\n  pass an even number, because a byte holds two codes along K")
     steps = lcm(256, k) // k

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilejit.catalog.entries import Family, each, one_of, planes_format
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, each, planes_format
 from tilejit.catalog.format import Format
 from tilejit.catalog.ggml_types import PLANES, scales_and_mins
 from tilejit.catalog.packing import Field, Packing, ValueMap, xor

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, one_of, planes_format
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, planes_format
 from tilejit.catalog.packing import Field, Packing, Plane, xor
 
 _SM80 = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, layout_format, one_of, planes_format
+from tilejit.catalog.checks import checked_int, one_of
+from tilejit.catalog.entries import Family, layout_format, planes_format
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Field, Packing, Plane
 
@@ -27,9 +27,7 @@ def _raw(
 
 
 def _matmul_n_bits(bits: int = 4, block_size: int = 32, scale_bits: int = 32) -> Packing:
-    width, block = one_of("bits", bits, (4, 8)), checked_size("block_size", block_size)
-    if block < 16 or block & (block - 1):
-        raise LayoutError(f"block_size is {block}\n  pass a power of two from 16")
+    width, block = one_of("bits", bits, (4, 8)), checked_int("block_size", block_size, 16, power_of_two=True)
     scales = f"f{one_of('scale_bits', scale_bits, (16, 32))}"
     zeros = Field(("zero_points",), "N (B b) -> N B b, b=2", buffer="zero_points", padding=8)
     return Packing(

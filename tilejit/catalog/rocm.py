@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, layout_format, one_of
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, layout_format
 from tilejit.catalog.format import Dims, Element, Format
 from tilejit.catalog.packing import Field, Packing, Plane
 from tilejit.catalog.widths import by_width

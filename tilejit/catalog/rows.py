@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, checked_size, each, layout_format, planes_format
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, each, layout_format, planes_format
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _FLASHINFER = "flashinfer 0.7.2.post1"
@@ -15,23 +16,23 @@ _HEADS = each("heads", 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 5
 
 
 def _shuffle_a(epilogue_tile_m: int = 128) -> Packing:
-    turns = 2 if checked_size("epilogue_tile_m", epilogue_tile_m) % 128 else 4
+    turns = 2 if checked_int("epilogue_tile_m", epilogue_tile_m) % 128 else 4
     pattern = f"... (M q p) K -> ... M p q K, q=8, p={turns}"
     return _ordered("... M K", pattern, {"M": 8 * turns})
 
 
 def _block_major_k(block_k: int = 128) -> Packing:
-    block = checked_size("block_k", block_k)
+    block = checked_int("block_k", block_k)
     return _ordered("... M K", f"... M (K k) -> ... K M k, k={block}", {"K": block})
 
 
 def _rope(heads: int = 1) -> Packing:
-    number = checked_size("heads", heads)
+    number = checked_int("heads", heads)
     return _ordered("M K", f"(h p M) K -> h M p K, h={number}, p=2", {"M": 2 * number})
 
 
 def _rope_hf(heads: int = 1) -> Packing:
-    number = checked_size("heads", heads)
+    number = checked_int("heads", heads)
     return _ordered("M K", f"(h M p) K -> h p M K, h={number}, p=2", {"M": 2 * number})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilejit.catalog.entries import Family, checked_size, each, layout_format, one_of, renamed
+from tilejit.catalog.checks import checked_int, one_of
+from tilejit.catalog.entries import Family, each, layout_format, renamed
 from tilejit.catalog.format import Element
 from tilejit.catalog.widths import by_width
 
@@ -36,7 +37,7 @@ def _shuffled(element: Element, epilogue_tile_m: int = 128) -> dict[str, int]:
 
 
 def _warps(element: Element, num_warps: int = 8) -> dict[str, int]:
-    return {"w": checked_size("num_warps", num_warps)}
+    return {"w": checked_int("num_warps", num_warps)}
 
 
 _NVFP4 = layout_format(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen import LayoutError
-from tilejit.catalog.entries import Family, checked_size, each, layout_format
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, each, layout_format
 from tilejit.catalog.format import Dims, Element, Format
 from tilejit.catalog.packing import Field, Packing, Plane
 from tilejit.catalog.widths import by_width
@@ -18,9 +18,7 @@ _PIXELS = "view the pixels as a type of 8, 16, 32, 64 or 128 bits, or as bytes"
 
 def _morton(size: int = 8) -> str:
     """The pattern of blocks of size x size, with a digit for each bit of row and column."""
-    block = checked_size("size", size)
-    if not 2 <= block <= MAX_MORTON or block & (block - 1):
-        raise LayoutError(f"size={block} is not a power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
+    block = checked_int("size", size, 2, MAX_MORTON, power_of_two=True)
     bits = range(block.bit_length() - 1)
     rows, columns = (" ".join(f"{axis}{bit}" for bit in bits) for axis in "mn")
     mixed = [f"{axis}{bit}" for bit in bits for axis in "mn"]
@@ -64,9 +62,7 @@ def _pixels(name: str, element: Element) -> int:
 
 
 def _tegra(element: Element, block_height: int = 16) -> dict[str, int]:
-    height = checked_size("block_height", block_height)
-    if height > 32 or height & (height - 1):
-        raise LayoutError(f"block_height is {height}\n  pass one of 1, 2, 4, 8, 16, 32")
+    height = checked_int("block_height", block_height, 1, 32, power_of_two=True)
     return {"b": height, "c": _pixels("tegra-block-linear", element)}
 
 

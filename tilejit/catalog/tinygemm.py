@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilejit.catalog.entries import Family, one_of, planes_format
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, planes_format
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen import LayoutError
-from tilejit.catalog.entries import checked_size
+from tilejit.catalog.checks import checked_int
 from tilejit.catalog.format import Element
 
 
@@ -28,9 +28,9 @@ def pair(sizes: object, name: str) -> tuple[int, int]:
         TypeError: a size is not an integer.
     """
     if not isinstance(sizes, tuple | list):
-        size = checked_size(name, sizes)
+        size = checked_int(name, sizes)
         return size, size
     if len(sizes) != 2:
         raise LayoutError(f"{name} has {len(sizes)} sizes\n  pass rows and columns, e.g. {name}=(32, 32)")
     rows, columns = sizes
-    return checked_size(name, rows), checked_size(name, columns)
+    return checked_int(name, rows), checked_int(name, columns)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 
-from codegen import LayoutError, shown
-from tilejit.catalog.entries import Family, checked_size, planes_format
+from codegen import LayoutError
+from tilejit.catalog.checks import checked_int
+from tilejit.catalog.entries import Family, planes_format
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents, xor
 
 _SOURCE = "google/XNNPACK@75db3c09, src/reference/packing.cc"
@@ -50,27 +49,15 @@ def _packing(weights: Plane, bias: str, nr: int, fields: tuple[Field, ...]) -> P
 def _check(nr: int, kr: int, sr: int) -> None:
     """Check the parameters of a kernel, as XNNPACK does."""
     for name, value in (("nr", nr), ("kr", kr), ("sr", sr)):
-        checked_size(name, value)
-    if (kr * sr) & (kr * sr - 1):
-        raise LayoutError(f"kr * sr is {kr * sr}\n  pass powers of two")
+        checked_int(name, value)
+    checked_int("kr * sr", kr * sr, power_of_two=True)
     if sr > nr:
         raise LayoutError(f"sr is {sr} and nr is {nr}\n  pass at most nr as sr")
 
 
 def _zero_point(value: object) -> int:
-    """The zero point of the input.
-
-    Raises:
-        LayoutError: it is not from -128 to 255.
-        TypeError: it is a bool or not an integer.
-    """
-    try:
-        point = index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"input_zero_point: expected an integer, got {type(value).__name__}") from None
-    if not -128 <= point <= 255:
-        raise LayoutError(f"input_zero_point is {shown(point)}\n  pass a number from -128 to 255")
-    return point
+    """The zero point of the input."""
+    return checked_int("input_zero_point", value, -128, 255)
 
 
 def _bias(nr: int) -> Field:

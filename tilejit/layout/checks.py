@@ -154,14 +154,6 @@ def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tup
     return dim, indices
 
 
-def checked_number(number: object, name: str, least: int) -> int:
-    """Return a field of a layout as an int; raise a LayoutError unless it lies from `least` to 2^63-1."""
-    value = operator.index(number)  # type: ignore[arg-type]
-    if not least <= value <= MAX_INT64:
-        raise LayoutError(f"{name} is {shown(value)}\n  pass a number from {least} to 2^63-1")
-    return value
-
-
 def memory_space_fault(space: int) -> tuple[str, str] | None:
     """The reason XLA does not keep a memory space, and the fix; None if XLA keeps it.
 

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, dataclass, shown
+from tilejit.catalog.checks import checked_int
 from tilejit.layout import tiling
 from tilejit.layout.checks import (
     check_element_name,
     check_order,
     check_tile,
-    checked_number,
     checked_padded,
     checked_split,
     int_tuple,
@@ -88,7 +88,7 @@ class Layout:
         if len(self.tiles) > tiling.MAX_TILES:
             raise LayoutError(f"the layout has {len(self.tiles)} tiles\n  use at most {tiling.MAX_TILES}")
         for name, least in _LEAST.items():
-            set_fields(self, **{name: checked_number(getattr(self, name), name, least)})
+            set_fields(self, **{name: checked_int(name, getattr(self, name), least)})
         fault = memory_space_fault(self.memory_space)
         if fault:
             raise LayoutError("\n  ".join(fault))

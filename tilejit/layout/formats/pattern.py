@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from codegen import LayoutError, dataclass, shown
-from tilejit.catalog.entries import checked_size
+from tilejit.catalog.checks import checked_int
 from tilejit.catalog.format import nearest_keyword
 from tilejit.cute.digit_step import check_permutation
 from tilejit.layout.checks import int_tuple
@@ -160,7 +160,7 @@ class Pattern:
                 raise LayoutError(
                     f"the size of {name} is given both in the pattern and as a keyword\n  pass it once"
                 )
-            known[name] = checked_table(name, size) if is_table(size) else checked_size(name, size)
+            known[name] = checked_table(name, size) if is_table(size) else checked_int(name, size)
         tables = {name: size for name, size in known.items() if isinstance(size, tuple)}
         numbers = {name: len(size) if isinstance(size, tuple) else size for name, size in known.items()}
         return numbers, tables
