@@ -98,6 +98,19 @@ def test_a_description_states_the_planes(name: str) -> None:
         assert all(f"{plane.name} [" in text for plane in packing.planes)
 
 
+CODECS = [name for name, p in FORMATS.items() if p.steps or any(field.codec for field in p.fields)]
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_arrays_without_elements_come_back(name: str) -> None:
+    found = find_format(name)
+    assert found.example is not None
+    dims, _ = found.example
+    for axis in range(len(dims)):
+        planes = fixed_planes(name, example_planes(name, (*dims[:axis], 0, *dims[axis + 1 :])))
+        assert_same(tj.pack(planes, name).unpack(), planes)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_other_dimensions_come_back_or_are_refused(name: str) -> None:
     """Sizes that are no multiple are padded, or refused before anything is written."""

@@ -21,9 +21,10 @@ def _encode(arrays: tuple[Array, ...], sizes: Sizes) -> Array:
 
 
 def _decode(data: Array, sizes: Sizes) -> tuple[Array, ...]:
-    words = data.reshape(-1).view("<u4").reshape(-1, sizes["C"])
+    rows, columns = -(-sizes["R"] // 10), sizes["C"]
+    words = data.reshape(-1).view("<u4").reshape(rows, columns)
     codes = (words >> _SHIFTS[:, None, None] & 7).astype(np.uint8)
-    return (codes.reshape(-1, sizes["C"])[: sizes["R"]],)
+    return (codes.reshape(10 * rows, columns)[: sizes["R"]],)
 
 
 FAMILY = Family(

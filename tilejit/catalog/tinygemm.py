@@ -41,9 +41,9 @@ def _cpu_codec(rows: int, halves: bool) -> Codec:
         (codes,), n, k = arrays, sizes["N"], sizes["K"]
         head = split(n)
         if halves:
-            low, high = np.moveaxis(codes[:head].reshape(-1, 2, rows // 2, k), 1, 0)
+            low, high = np.moveaxis(codes[:head].reshape(head // rows, 2, rows // 2, k), 1, 0)
         else:
-            low, high = np.moveaxis(codes[:head].reshape(-1, rows // 2, 2, k), 2, 0)
+            low, high = np.moveaxis(codes[:head].reshape(head // rows, rows // 2, 2, k), 2, 0)
         whole = np.swapaxes(low | high << 4, 1, 2)
         rest = (codes[head::2] | codes[head + 1 :: 2] << 4).T
         return np.concatenate([whole.reshape(-1), rest.reshape(-1)])
@@ -52,14 +52,14 @@ def _cpu_codec(rows: int, halves: bool) -> Codec:
         n, k, flat = sizes["N"], sizes["K"], data.reshape(-1)
         head = split(n)
         codes = np.empty((n, k), np.uint8)
-        whole = np.swapaxes(flat[: head * k // 2].reshape(-1, k, rows // 2), 1, 2)
-        blocks = codes[:head].reshape(-1, 2, rows // 2, k) if halves else None
+        whole = np.swapaxes(flat[: head * k // 2].reshape(head // rows, k, rows // 2), 1, 2)
+        shape = (head // rows, 2, rows // 2, k) if halves else (head // rows, rows // 2, 2, k)
+        blocks = codes[:head].reshape(shape)
+        rest = flat[head * k // 2 :].reshape(k, (n - head) // 2).T
         for nibble in range(2):
-            if blocks is not None:
-                blocks[:, nibble] = whole >> 4 * nibble & 15
-            else:
-                codes[:head].reshape(-1, rows // 2, 2, k)[:, :, nibble] = whole >> 4 * nibble & 15
-            codes[head + nibble :: 2] = flat[head * k // 2 :].reshape(k, -1).T >> 4 * nibble & 15
+            half = blocks[:, nibble] if halves else blocks[:, :, nibble]
+            half[...] = whole >> 4 * nibble & 15
+            codes[head + nibble :: 2] = rest >> 4 * nibble & 15
         return (codes,)
 
     order = f"{_HALVES if halves else _PAIRS}, j={rows // 2}"
