@@ -118,7 +118,11 @@ def test_dimensions_and_parameters_are_options() -> None:
     assert run("formats", "blis-a, mr=4").stdout == run("formats", "blis-a", "mr=4").stdout
     for value in ("16,32", "(16, 32)"):
         assert "{1,0:T(16,32)(16,16)}" in run("formats", "tenstorrent", f"tile={value}").stdout
-    for given in (("gptq-checkpoint", "group=-1"), ("bitsandbytes-nf4", "nested=true")):
+    for given in (
+        ("gptq-checkpoint", "group=-1"),
+        ("bitsandbytes-nf4", "nested=true"),
+        ("gptq-qzeros", "bits=8"),
+    ):
         assert run("formats", *given).exit_code == 0
         assert run("formats", ", ".join(given)).stdout == run("formats", *given).stdout
     pattern = run("formats", "(m mi) n -> m n mi", "mi=4", "--dims", "10,6")

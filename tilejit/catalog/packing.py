@@ -34,8 +34,8 @@ class Plane:
             elements of the main plane.
         bits: the width of an integer code, from 1 to 8; 0 if the plane has a dtype.
         dtype: XLA's name of the dtype; empty for codes, and for any dtype.
-        signed: whether codes are stored in two's complement, and are int8 arrays.
-        low: the least code; a code is stored minus this number. Arrays are int8 if it is negative.
+        signed: whether codes are stored in two's complement.
+        low: the least code; a code is stored minus this number.
         levels: the number of codes, if it is less than 2**bits; 3 for ternary ones. Else 0.
     """
 
@@ -47,6 +47,11 @@ class Plane:
     low: int = 0
     levels: int = 0
 
+    def __post_init__(self) -> None:
+        """Check the width, which an array of bytes must hold."""
+        if not 0 <= self.bits <= 8:
+            raise AssertionError(f"plane {self.name}: expected 0 to 8 bits, got {self.bits}")
+
     @property
     def is_free(self) -> bool:
         """Whether arrays of any dtype are accepted; all such planes of a format have the same."""
@@ -57,6 +62,12 @@ class Plane:
         """The least and the greatest code."""
         least = -(1 << self.bits - 1) if self.signed else self.low
         return least, least + (self.levels or 1 << self.bits) - 1
+
+    @property
+    def array_dtype(self) -> type[np.integer[Any]]:
+        """The dtype of arrays of codes."""
+        least, greatest = self.code_range
+        return np.int8 if least < 0 else np.uint8 if greatest < 256 else np.uint16
 
     @property
     def values_text(self) -> str:

@@ -325,7 +325,7 @@ def _random(plane: Plane, dims: tuple[int, ...], rng: np.random.Generator) -> Ar
     low, high = plane.code_range if plane.bits else (0, 100)
     values = rng.integers(low, high + 1, dims)
     if plane.bits:
-        return values.astype(np.int8 if low < 0 else np.uint8)
+        return values.astype(plane.array_dtype)
     return values.astype(lookup(plane.dtype or "f16").numpy)
 
 

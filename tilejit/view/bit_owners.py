@@ -141,8 +141,7 @@ def _steps(plane: Plane) -> list[int]:
 def _filled(plane: Plane, shape: tuple[int, ...], step: int, free: PrimitiveType) -> Array:
     """A plane of its least code plus a number; or of zeros, and with a number of set bits."""
     if plane.bits:
-        low = plane.code_range[0]
-        return np.full(shape, low + step, np.int8 if low < 0 else np.uint8)
+        return np.full(shape, plane.code_range[0] + step, plane.array_dtype)
     numpy = (free if plane.is_free else lookup(plane.dtype)).numpy
     assert numpy is not None
     return np.full((*shape, numpy.itemsize), 0xFF if step else 0, np.uint8).view(numpy)[..., 0]
