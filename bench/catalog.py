@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import accumulate
 from math import prod
 from typing import Any
 
 import numpy as np
 
 import tilejit as tj
-from bench.arrays import Array, aligned, flat_bytes
+from bench.arrays import LINE_BYTES, Array, aligned
 from bench.jobs import Case, Job
 from bench.peers import Call
 from tilejit.catalog.families import families
 from tilejit.catalog.format import Format
-from tilejit.catalog.packing import Packing, Plane, extents
-from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.formats.examples import example_packing, example_planes, free_element
 
 Planes = Mapping[str, Array]
 BYTES, QUICK_BYTES = 64 << 20, 1 << 20
@@ -29,21 +30,14 @@ def cases(quick: bool) -> list[Case]:
         Case("catalog", family.name, f"{operation} {row.name}", partial(make, row, size))
         for family in families()
         for row in family.formats
-        if _packing(row) is not None
+        if example_packing(row) is not None
         for operation, make in (("pack", _pack), ("unpack", _unpack))
     ]
 
 
-def _packing(row: Format) -> Packing | None:
-    assert row.example is not None
-    dims, dtype = row.example
-    built = row.layout(primitive_type(dtype), dims, {})
-    return built if isinstance(built, Packing) else None
-
-
 def _planes(row: Format, size: int) -> dict[str, Array]:
     """Arrays for the planes: the example's dimensions, doubled in turn until the main plane has the size."""
-    packing = _packing(row)
+    packing = example_packing(row)
     assert packing is not None
     assert row.example is not None
     dims, dtype = list(row.example[0]), row.example[1]
@@ -52,39 +46,39 @@ def _planes(row: Format, size: int) -> dict[str, Array]:
     while prod(dims) * max(1, primitive_type(dtype).storage_bits // 8) < size:
         dims[grows[turn % len(grows)]] *= 2
         turn += 1
-    sizes = packing.sizes(tuple(dims), row.name)
-    planes = {plane.name: _values(plane, extents(plane.axes, sizes), dtype) for plane in packing.planes}
+    sizes, free = packing.sizes(tuple(dims), row.name), free_element(row, packing)
+    planes, _ = _aligned(example_planes(packing, sizes, free, _values))
     if packing.rounds:  # rounded values come back as they are
         (name,) = planes
         planes[name][...] = tj.pack(planes[name], row.name).unpack()
     return planes
 
 
-def _values(plane: Plane, dims: tuple[int, ...], dtype: str) -> Array:
-    rng = np.random.default_rng(0)
-    if plane.bits:
-        low, high = plane.code_range
-        out = aligned(dims, np.int8 if low < 0 else np.uint8)
-        out[...] = rng.integers(low, high + 1, dims, np.int16)
-        return out
-    numpy = (lookup(plane.dtype) if plane.dtype else primitive_type(dtype)).numpy
-    assert numpy is not None
-    out = aligned(dims, numpy)
-    out[...] = rng.integers(1, 120, dims, np.uint8).astype(numpy)
-    return out
+def _values(dims: tuple[int, ...], number: int, seed: int) -> Array:
+    return np.random.default_rng(seed).integers(0, number, dims, np.int16)
+
+
+def _aligned(arrays: Planes) -> tuple[dict[str, Array], Array]:
+    """Copies of arrays, each on a cache line, and the memory that holds all of them."""
+    starts = [0, *accumulate(x.nbytes + -x.nbytes % LINE_BYTES for x in arrays.values())]
+    memory, found = aligned((starts[-1],), np.uint8), {}
+    for start, (name, array) in zip(starts, arrays.items(), strict=False):
+        found[name] = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        found[name][...] = array
+    return found, memory
 
 
 def _pack(row: Format, size: int, threads: int) -> Job:
     planes = _planes(row, size)
     given: Any = planes if len(planes) > 1 else next(iter(planes.values()))
     packed = tj.pack(given, row.name)
-    buffers = _buffers(packed)
-    out: Any = dict(buffers) if isinstance(packed, tj.PackedPlanes) else packed.buffer
+    buffers, memory = _aligned(_buffers(packed))
+    out: Any = buffers if isinstance(packed, tj.PackedPlanes) else buffers["buffer"]
 
     def call() -> Any:
         return tj.pack(given, row.name, out=out, threads=threads)
 
-    return _job(planes, buffers, flat_bytes(next(iter(buffers.values()))), call, lambda found: found.unpack())
+    return _job(planes, buffers, memory, call, lambda found: found.unpack())
 
 
 def _unpack(row: Format, size: int, threads: int) -> Job:

@@ -11,12 +11,14 @@ import numpy as np
 
 import tilejit
 from tilejit.catalog.families import families
-from tilejit.catalog.packing import Packing, Plane, extents
+from tilejit.catalog.packing import Packing
 from tilejit.copies.planes import buffer_sizes
 from tilejit.cute import from_xla
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import PrimitiveType, lookup, primitive_type
+from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.formats.examples import SCALES, example_packing, free_element, numbers
+from tilejit.layout.formats.examples import example_planes as planes_of_example
 from tilejit.layout.formats.registry import find_format
 from tilejit.view.bit_owners import owners
 from tilejit.view.byte_map import ROUNDED, lines_of, shortened
@@ -36,8 +38,6 @@ INTROS = {
     "Textures and images in blocks": "[Read a game texture](../howto/textures.md) shows how to use them.",
 }
 """Links to guides, by the title of the family."""
-SCALES = "f16"
-"""The dtype of planes that take any, beside a main plane of codes."""
 FIRST = 16
 """The bytes of an example that its section shows."""
 
@@ -81,9 +81,10 @@ def pictures() -> dict[str, str]:
 
 def picture_name(name: str) -> str:
     """`tpu` -> `format-tpu`; a format with the bytes of one before it has the picture of that one."""
-    found, all_names = find_format(name), names()
-    for other in found.same_as:
-        if all_names.index(other) < all_names.index(name) and find_format(other).example == found.example:
+    all_names = names()
+    for other in tilejit.describe_format(name).same_as:
+        is_before = all_names.index(other) < all_names.index(name)
+        if is_before and find_format(other).example == find_format(name).example:
             return picture_name(other)
     return f"{PREFIX}{name}"
 
@@ -95,12 +96,7 @@ def _drawn(name: str) -> str:
 
 def packing_of(name: str) -> Packing | None:
     """The planes and fields of a format; None if it has none, as registered functions and rules in words."""
-    found = find_format(name)
-    if found.example is None:
-        return None
-    dims, dtype = found.example
-    built = found.layout(primitive_type(dtype), dims, {})
-    return built if isinstance(built, Packing) else None
+    return example_packing(find_format(name))
 
 
 def of_planes(name: str) -> bool:
@@ -142,37 +138,19 @@ def padding_value(spec: Spec) -> float:
 def example_planes(name: str) -> dict[str, Array]:
     """The planes of the example: codes modulo their number, and numbers modulo 256; plane k starts at k."""
     packing = packing_of(name)
-    dims, dtype = _example_of(name)
+    dims, _ = _example_of(name)
     if packing is None:
         spec = example(name)
         assert spec is not None
-        return {"values": _numbers(spec.element, mix(dims, 256))}
-    free = primitive_type(dtype) if packing.main.is_free else lookup(SCALES)
-    sizes = packing.sizes(dims, name)
-    return {
-        plane.name: _values(plane, extents(plane.axes, sizes), free, seed)
-        for seed, plane in enumerate(packing.planes)
-    }
+        return {"values": numbers(spec.element, mix(dims, 256))}
+    free = free_element(find_format(name), packing)
+    return planes_of_example(packing, packing.sizes(dims, name), free, mix)
 
 
 def mix(shape: tuple[int, ...], number: int, seed: int = 0) -> Array:
     """Pseudo-random integers below a number; all rows differ."""
     i = np.arange(np.prod(shape, dtype=int), dtype=np.uint64) + np.uint64(seed)
     return ((i * 2654435761 % 2**32 >> 16) % number).astype(np.int64).reshape(shape)
-
-
-def _values(plane: Plane, shape: tuple[int, ...], free: PrimitiveType, seed: int) -> Array:
-    if not plane.bits:
-        return _numbers(free if plane.is_free else lookup(plane.dtype), mix(shape, 256, seed))
-    low, high = plane.code_range
-    return (low + mix(shape, high - low + 1, seed)).astype(np.int8 if low < 0 else np.uint8)
-
-
-def _numbers(element: PrimitiveType, values: Array) -> Array:
-    """Numbers of a dtype; those of 8 bits by their byte."""
-    numpy = element.numpy
-    assert numpy is not None
-    return values.astype(np.uint8).view(numpy) if element.bits == 8 else values.astype(numpy)
 
 
 def example_bytes(name: str) -> dict[str, bytes]:
@@ -222,14 +200,8 @@ def _facts(name: str) -> Iterator[tuple[str, str]]:
     yield "Source", re.sub(r"https?://\S+", r"<\g<0>>", _cell(about.source))
     if about.verified:
         yield "Verified", _cell(about.verified)
-    if same := equal_formats(name):
-        yield "Same bytes as", _links(same)
-
-
-def equal_formats(name: str) -> tuple[str, ...]:
-    """The other names of a format's order of bytes."""
-    own = find_format(name).same_as
-    return tuple(n for n in names() if n != name and (n in own or name in find_format(n).same_as))
+    if about.same_as:
+        yield "Same bytes as", _links(about.same_as)
 
 
 def _byte_tables(name: str) -> Iterator[str]:
@@ -318,9 +290,9 @@ def _smaller(name: str) -> tuple[int, ...]:
     """The dimensions of the example less 1, except those that must be multiples of a number."""
     dims, _ = _example_of(name)
     packing = packing_of(name)
-    own = [axis for axis in packing.main.axes.split() if axis != "..."] if packing else []
+    own = packing.axes if packing else ()
     axes = [*([""] * (len(dims) - len(own))), *own]
-    multiples = (packing.multiples or {}) if packing else {}
+    multiples = packing.multiples if packing else {}
     return tuple(n if n == 1 or axis in multiples else n - 1 for axis, n in zip(axes, dims, strict=True))
 
 

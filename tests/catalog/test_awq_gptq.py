@@ -201,7 +201,6 @@ def test_wrong_planes_are_refused(change: dict[str, Array], message: str) -> Non
         ("gptq", {"bits": 1}, "bits is 1\n  pass one of 2, 3, 4, 5, 6, 7, 8"),
         ("gptq-qzeros", {"version": 3}, "version is 3\n  pass one of 1, 2"),
         ("gptq-checkpoint", {"group": 0}, "group is 0"),
-        ("awq-v2", {}, "multiple of 64 as K"),
     ],
 )
 def test_wrong_parameters_and_sizes_are_refused(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.catalog.cases import check_bytes, check_case, given, mix
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from tests.catalog.cases import Array, check_bytes, check_case, given, mix
 
 
 def nf4() -> Array:
@@ -57,11 +53,6 @@ def test_nested_scales() -> None:
     assert isinstance(found, dict)
     for name, values in planes.items():
         np.testing.assert_array_equal(found[name], values)
-
-
-def test_an_odd_row_is_refused() -> None:
-    with pytest.raises(tj.LayoutError, match="multiple of 2 as K, got 3"):
-        tj.pack({"codes": np.zeros((2, 3), np.uint8)}, "bitsandbytes-nf4")
 
 
 def test_int8_rows() -> None:

@@ -58,13 +58,8 @@ def test_exl3_signs() -> None:
 @pytest.mark.parametrize(
     ("layout", "parameters", "shape", "message"),
     [
-        ("exllama-shuffled", {}, (4, 8), "multiple of 8 as K"),
         ("exl2-q_weight", {"bits": 7}, (32, 32), "bits is 7\n  pass one of 2, 3, 4, 5, 6, 8"),
-        ("exl2-q_weight", {}, (16, 32), "multiple of 32 as K"),
         ("exl2-q_scale", {}, (1, 8), r"element \[0, 0\] is 0, but codes are 1 to 16"),
-        ("exl3-tile", {}, (16, 8), "multiple of 16 as N"),
-        ("exl3-trellis", {}, (1, 128), "multiple of 256 as S"),
-        ("exl3-signs", {}, (8,), "multiple of 16 as S"),
     ],
 )
 def test_wrong_arrays_are_refused(

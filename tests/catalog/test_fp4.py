@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.catalog.cases import check_bytes, check_case, given, mix
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from tests.catalog.cases import Array, check_bytes, check_case, given, mix
 
 
 @pytest.mark.parametrize(("case", "layout"), [

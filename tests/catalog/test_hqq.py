@@ -25,8 +25,3 @@ def test_rows_are_padded_to_10() -> None:
     assert packed.buffer.dtype == np.int32
     np.testing.assert_array_equal(packed.buffer, words)
     np.testing.assert_array_equal(packed.unpack(), codes)
-
-
-def test_odd_rows_are_refused() -> None:
-    with pytest.raises(tj.LayoutError, match="multiple of 2 as R, got 3\n  pad R to 4"):
-        tj.pack(np.zeros((3, 4), np.uint8), "hqq-4bit-u8")

@@ -50,11 +50,7 @@ def test_rope_rows_return_to_hugging_face() -> None:
 @pytest.mark.parametrize(
     ("name", "dims", "parameters", "message"),
     [
-        ("trtllm-gen-shuffle-a", (40, 4), {}, "a multiple of 32 as M, got 40"),
         ("trtllm-gen-shuffle-a", (40, 4), {"epilogue_tile_m": 64}, "a multiple of 16 as M, got 40"),
-        ("trtllm-block-major-k", (2, 130), {}, "a multiple of 128 as K, got 130"),
-        ("trtllm-gate-up-interleave", (3, 2), {}, "a multiple of 2 as M, got 3"),
-        ("deepgemm-gate-up-8", (24, 2), {}, "a multiple of 16 as M, got 24"),
         ("rope-rows", (12, 2), {"heads": 4}, "a multiple of 8 as M, got 12"),
         ("rope-rows", (12, 2), {"heads": 0}, "heads is 0"),
     ],

@@ -79,7 +79,6 @@ def test_tiles_of_the_vita() -> None:
 @pytest.mark.parametrize(
     ("name", "dims", "parameters", "message"),
     [
-        ("psp-swizzled", (8, 24), {}, "a multiple of 16 as X, got 24"),
         ("tegra-block-linear", (8, 64), {"block_height": 3}, "block_height is 3"),
         ("tegra-block-linear", (8, 64), {"block_height": 64}, "block_height is 64"),
         ("morton-3d", (4, 4), {}, "3 or more dimensions"),

@@ -18,6 +18,7 @@ from tests.tools.oracle import random_elements, same_elements, slots_of
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
 from tilejit.layout.formats.calls import call_text, read_call
+from tilejit.layout.formats.registry import find_format
 
 PADDING = -1
 
@@ -296,8 +297,8 @@ def test_layouts_of_one_array_take_a_width() -> None:
         ("amx-b", (4, 4), "c64", {}, "no rule"),
         ("NC1HWC0", (1, 2, 3, 4), "f32", {}, "c0="),
         ("aiter-preshuffle", (4, 4), "f64", {}, "no rule"),
-        ("nvfp4-scales", (4, 4), "f32", {}, "no rule"),
-        ("mx-scales", (4, 4), "f4e2m1fn", {}, "no rule"),
+        ("nvfp4-scales", (4, 4), "f32", {}, "stores codes of 8 bits, got f32"),
+        ("mx-scales", (4, 4), "f4e2m1fn", {}, "stores codes of 8 bits, got f4e2m1fn"),
         ("crouton", (4, 4, 4, 4), "f32", {}, "no rule"),
         ("tenstorrent", (4, 4), "f32", {"tile": (32, 24)}, "faces of"),
         ("tenstorrent", (4, 4), "f32", {"tile": (32, 32, 32)}, "3 sizes"),
@@ -377,5 +378,7 @@ def test_only_similar_names_are_suggested(name: str, near: str) -> None:
         tj.named_format(name, "f32", (4, 4))
 
 
-def test_names_of_formats_may_be_in_upper_case() -> None:
-    assert tj.named_format("TPU", "f32", (4, 4)) == tj.named_format("tpu", "f32", (4, 4))
+@pytest.mark.parametrize("name", ["tpu", "NC1HWC0", "hqq-3bit-32", "ggml-q4_0"])
+def test_names_of_formats_may_be_in_upper_or_lower_case(name: str) -> None:
+    for other in (name.upper(), name.lower(), name.title()):
+        assert find_format(other) is find_format(name)

@@ -12,7 +12,8 @@ import numpy as np
 import tilejit as tj
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Packing
-from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
+from tilejit.layout.dtypes import from_numpy, lookup
+from tilejit.layout.formats.examples import example_packing
 from tilejit.layout.formats.registry import find_format
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.identification import Match
@@ -23,12 +24,9 @@ WIDTH = "element_size_in_bits"
 
 def packing_of(found: Format, parameters: Mapping[str, Any], array: Array | None = None) -> Packing | None:
     """The planes and fields for an array, or for the format's example; None if a rule decides the layout."""
-    assert found.example is not None
-    dims, dtype = found.example
-    element = primitive_type(dtype)
-    if array is not None:
-        dims, element = array.shape, from_numpy(array.dtype)
-    built = found.layout(element, dims, dict(parameters))
+    if array is None:
+        return example_packing(found, parameters)
+    built = found.layout(from_numpy(array.dtype), array.shape, dict(parameters))
     return built if isinstance(built, Packing) else None
 
 
@@ -42,7 +40,7 @@ def elements_again(packing: Packing | None, array: Array, buffer: Any, width: in
     dims = array.shape
     if packing is not None and len(packing.fields) == 1 and not packing.fields[0].codec:
         (own,) = packing.fields
-        dims = parse_pattern(own.pattern or "... -> ...").blocking(dims, own.sizes or {}).padded
+        dims = parse_pattern(own.pattern).blocking(dims, own.sizes).padded
     code_bits = packing.main.bits if packing is not None else 0
     data, bits = flat(buffer), code_bits or width or 8 * array.itemsize
     if data.size != -(-prod(dims) * bits // 8):
@@ -119,11 +117,11 @@ def _bits(match: Match, array: Array) -> int:
 
 def _in_range(array: Array, packing: Packing) -> Array:
     """Codes modulo their number, in the range of the plane."""
-    low, high = packing.main.code_range
+    low = packing.main.code_range[0]
     if array.dtype.kind not in "iub":
         return array
     codes = (array.astype(np.int64) - low) % (1 << packing.main.bits) + low
-    return codes.astype(np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16)
+    return codes.astype(packing.main.array_dtype)
 
 
 def _changed_values(array: Array, text: str, bits: int) -> Array:

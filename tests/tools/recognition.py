@@ -130,9 +130,7 @@ def dims_for(found: Format, packing: Packing | None, factor: int, extra: int) ->
     dims = found.example[0]
     if packing is None:
         return tuple(size * factor + extra for size in dims)
-    axes = packing.main.axes.split()
-    own = axes[1:] if axes[0] == "..." else axes
-    fixed = packing.multiples or {}
+    own, fixed = packing.axes, packing.multiples
     lead = len(dims) - len(own)
     if "numel" in fixed:
         return tuple(size * factor for size in dims)
@@ -147,8 +145,7 @@ def values_of(plane: Plane, dims: tuple[int, ...], dtype: str, rng: Rng) -> Arra
     """Random values of a plane."""
     if plane.bits:
         low, high = plane.code_range
-        kind = np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16
-        return rng.integers(low, high + 1, dims).astype(kind)
+        return rng.integers(low, high + 1, dims).astype(plane.array_dtype)
     return random_elements(lookup(plane.dtype) if plane.dtype else primitive_type(dtype), dims, rng)
 
 

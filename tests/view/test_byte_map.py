@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from math import prod
 from typing import Any
 from xml.etree import ElementTree
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.catalog.test_laws import FORMATS, plane_values
+from tests.catalog.cases import mix
+from tests.catalog.test_laws import FORMATS
 from tests.cli.running import refuses, run
 from tests.tools.extent import few_by_default
+from tilejit.layout.formats.examples import example_planes, free_element
 from tilejit.layout.formats.registry import find_format
 from tilejit.view.bit_owners import COMPUTED, CONSTANT, owners
 from tilejit.view.byte_map import MOST_LINES, Line, byte_lines, index_of, lines_of, shortened
@@ -28,16 +31,18 @@ def bits_of(packed: Any) -> dict[str, Any]:
     return {key: np.unpackbits(data, bitorder="little") for key, data in flat.items()}
 
 
+def mixed(seed: int, shape: tuple[int, ...], number: int, plane: int) -> Any:
+    return mix(shape, number, seed + plane)
+
+
 @pytest.mark.parametrize("name", few_by_default([n for n in PLANES if not FORMATS[n].rounds], 6))
 def test_a_change_of_an_element_changes_its_own_bits(name: str) -> None:
     """The planes hold other values than the probes, and one element at a time gets another value."""
     found, packing = owners(name), FORMATS[name]
-    example = find_format(name).example
-    dtype = example[1] if example and packing.main.is_free else "float16"
-    planes = {p.name: plane_values(p, found.shapes[p.name], dtype, 3) for p in packing.planes}
+    sizes, free = packing.sizes(found.dims, name), free_element(find_format(name), packing)
+    planes, others = (example_planes(packing, sizes, free, partial(mixed, seed)) for seed in (3, 4))
     if "g_idx" in planes:
         planes["g_idx"] = np.zeros_like(planes["g_idx"])  # another order moves rows
-    others = {p.name: plane_values(p, found.shapes[p.name], dtype, 4) for p in packing.planes}
     base = bits_of(tj.pack(planes, name))
     for plane in planes:
         if plane == "g_idx":

@@ -6,7 +6,7 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, each, layout_format, planes_format
+from tilejit.catalog.entries import Family, entry, grid, ordered
 from tilejit.catalog.packing import Arrays, Field, Packing, Plane, PlaneSteps, Sizes
 
 _AUTO_ROUND = "auto-round 0.16.1, auto_round/utils/bit_packing.py"
@@ -125,59 +125,55 @@ FAMILY = Family(
     "awq-gptq",
     "AWQ and GPTQ weights",
     (
-        layout_format(
+        entry(
             "awq-gemm",
             "AutoAWQ, vLLM: qweight and qzeros, array K N, words of 8 columns in the order 0 2 4 6 1 3 5 7",
-            _AWQ_ORDER,
+            ordered(_AWQ_ORDER, bits=4, multiples={"N": 8}, tensor="s32: K N/8"),
             ((4, 16), "uint8"),
             f"{_AUTO_ROUND}, pack_awq_bitstream",
-            bits=4,
-            multiples={"N": 8},
-            tensor="s32: K N/8",
             verified="run: auto-round 0.16.1, compressed-tensors 0.20.0",
         ),
-        planes_format(
+        entry(
             "awq-checkpoint",
             "AutoAWQ: a layer of a checkpoint, codes K N; a group of -1 is all of K",
             _awq_checkpoint,
             ((128, 16), "uint8"),
             f"{_AUTO_ROUND}, pack_awq_bitstream",
             verified="run: auto-round 0.16.1, compressed-tensors 0.20.0",
-            variants=tuple({"group": group} for group in (64, 32, -1)),
+            variants=grid(group=(128, 64, 32, -1)),
         ),
-        layout_format(
+        entry(
             "awq-v2",
             "llm-awq, TinyChat and gemv-fast: qweight, array N K, int16 words of 4 codes in blocks of 4 rows",
-            "(N i) (K t a b p) -> N K i t b p a, i=4, t=2, a=4, b=4, p=2",
+            ordered(
+                "(N i) (K t a b p) -> N K i t b p a, i=4, t=2, a=4, b=4, p=2",
+                bits=4,
+                multiples={"N": 4, "K": 64},
+                tensor="s16: N/4 K",
+            ),
             ((4, 64), "uint8"),
             "optimum-quanto 0.2.7, tensor/weights/awq/packed.py, pack_v2",
-            bits=4,
-            multiples={"N": 4, "K": 64},
-            tensor="s16: N/4 K",
             verified="run: optimum-quanto 0.2.7",
         ),
-        planes_format(
+        entry(
             "gptq",
             "GPTQ: qweight, array K N, words of 32 bits down each column",
             _gptq,
             ((32, 4), "uint8"),
             f"{_AUTO_ROUND}, pack_bitstream(dim=0)",
             verified="run: auto-round 0.16.1",
-            variants=tuple({"bits": bits} for bits in (2, 3, 5, 6, 7, 8)),
+            variants=grid(bits=(4, 2, 3, 5, 6, 7, 8)),
         ),
-        planes_format(
+        entry(
             "gptq-qzeros",
             "GPTQ: qzeros, array G N, words of 32 bits along rows; version 1 stores zero - 1",
             _gptq_zeros,
             ((2, 32), "uint8"),
             f"{_AUTO_ROUND}, pack_bitstream(dim=1)",
             verified="run: auto-round 0.16.1",
-            variants=(
-                {"version": 2},
-                *({"version": v, "bits": bits} for v in (1, 2) for bits in (2, 3, 5, 6, 7, 8)),
-            ),
+            variants=grid(version=(1, 2), bits=(4, 2, 3, 5, 6, 7, 8)),
         ),
-        planes_format(
+        entry(
             "gptq-checkpoint",
             "GPTQ: a layer of a checkpoint, codes K N; version 1 stores zero - 1; a group of -1 is all of K; "
             "g_idx[k] is the group of row k, k // group without act-order",
@@ -185,15 +181,9 @@ FAMILY = Family(
             ((128, 32), "uint8"),
             f"{_AUTO_ROUND}; auto_round_extension/torch/qlinear_torch.py",
             verified="run: auto-round 0.16.1; g_idx by definition",
-            variants=tuple(
-                {"bits": bits, "group": group, "version": version}
-                for version in (1, 2)
-                for bits in (4, 2, 3, 8)
-                for group in (128, 64, 32, -1)
-                if (bits, group, version) != (4, 128, 1)
-            ),
+            variants=grid(bits=(4, 2, 3, 8), group=(128, 64, 32, -1), version=(1, 2)),
         ),
-        planes_format(
+        entry(
             "gptq-act-order",
             "GPTQ with act-order as Marlin loads it: qweight, array K N, rows of a group together; "
             "g_idx stays in the order of the checkpoint",
@@ -201,7 +191,7 @@ FAMILY = Family(
             ((32, 4), "uint8"),
             "vLLM, marlin_sort_g_idx; its sort is not stable, so rows within a group may differ",
             verified="definition",
-            variants=each("bits", 2, 3, 8),
+            variants=grid(bits=(4, 2, 3, 8)),
         ),
     ),
 )

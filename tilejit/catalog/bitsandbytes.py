@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilejit.catalog.checks import checked_int, flag
-from tilejit.catalog.entries import Family, planes_format, renamed
+from tilejit.catalog.entries import Family, entry, grid, renamed
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _VERSION = "bitsandbytes 0.50.2"
@@ -34,7 +34,7 @@ def _tensor(plane: Plane) -> str:
     return f"{plane.dtype or 'u8'}: {plane.axes}"
 
 
-_NF4 = planes_format(
+_NF4 = entry(
     "bitsandbytes-nf4",
     "bitsandbytes: codes of the NF4 table, the first of two in the high nibble; an absmax for each block of "
     "the flattened array",
@@ -42,14 +42,7 @@ _NF4 = planes_format(
     ((2, 64), "uint8"),
     f"{_SOURCE}, quantize_4bit",
     verified=f"run: {_VERSION}",
-    variants=(
-        {"nested": True},
-        *(
-            {"blocksize": size, "nested": nested}
-            for size in (32, 128, 256, 512, 1024, 2048, 4096)
-            for nested in (False, True)
-        ),
-    ),
+    variants=grid(blocksize=(64, 32, 128, 256, 512, 1024, 2048, 4096), nested=(False, True)),
 )
 
 FAMILY = Family(
@@ -64,7 +57,7 @@ FAMILY = Family(
             f"{_SOURCE}, quantize_4bit",
             f"run: {_VERSION}",
         ),
-        planes_format(
+        entry(
             "bitsandbytes-int8",
             "bitsandbytes: int8 rows and the greatest magnitude of each, array N K; value CB SCB / 127",
             Packing(

@@ -6,7 +6,7 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, layout_format, planes_format
+from tilejit.catalog.entries import Family, entry, grid, ordered
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents
 
 _VERSION = "compressed-tensors 0.20.0"
@@ -128,7 +128,7 @@ FAMILY = Family(
     "compressed-tensors",
     "compressed-tensors and ModelOpt checkpoints",
     (
-        planes_format(
+        entry(
             "compressed-tensors-pack-quantized",
             "compressed-tensors: signed codes in 32-bit words along rows, array N K; zero points take "
             "packed_dim=0",
@@ -136,9 +136,9 @@ FAMILY = Family(
             ((2, 16), "s8"),
             f"{_SOURCE}/pack_quantized/helpers.py, pack_to_int32",
             verified=f"run: {_VERSION}, bits 1 to 8",
-            variants=(*({"bits": bits} for bits in _WIDTHS if bits != 4), {"packed_dim": 0}),
+            variants=(*grid(bits=(4, 1, 2, 3, 5, 6, 7, 8)), *grid(packed_dim=(1, 0))),
         ),
-        planes_format(
+        entry(
             "compressed-tensors-wna16",
             "compressed-tensors: weights, scales and zero points of pack-quantized, array N K; a group of -1 "
             "is one scale for each row",
@@ -146,33 +146,25 @@ FAMILY = Family(
             ((8, 128), "s8"),
             f"{_SOURCE}/pack_quantized/base.py",
             verified=f"run: {_VERSION}, pack_to_int32",
-            variants=tuple(
-                {"bits": bits, "group": group}
-                for bits in (4, 8, 2, 3, 5, 6, 7)
-                for group in (128, 64, 32, -1)
-                if (bits, group) != (4, 128)
-            ),
+            variants=grid(bits=(4, 8, 2, 3, 5, 6, 7), group=(128, 64, 32, -1)),
         ),
-        layout_format(
+        entry(
             "compressed-tensors-sparse-bitmask",
             "compressed-tensors: a bit for each element, array R C; rows are padded with 0 to a byte",
-            "R (C c) -> R C c, c=8",
+            ordered("R (C c) -> R C c, c=8", bits=1, tensor="u8: R C/8"),
             ((2, 16), "uint8"),
             f"{_VERSION}, compressed_tensors/utils/helpers.py, pack_bitmasks",
-            bits=1,
-            tensor="u8: R C/8",
             verified=f"run: {_VERSION}",
         ),
-        planes_format(
+        entry(
             "compressed-tensors-nvfp4-pack-quantized",
             "compressed-tensors: E2M1 codes of NVFP4, array N K, with their scales in plain order",
             _nvfp4("weight_packed", ("weight_global_scale",), "1"),
             ((2, 32), "uint8"),
             f"{_SOURCE}/nvfp4/helpers.py, pack_fp4_to_uint8",
             verified=f"run: {_VERSION}",
-            same_as=("modelopt-nvfp4",),
         ),
-        planes_format(
+        entry(
             "modelopt-nvfp4",
             "ModelOpt: E2M1 codes of NVFP4, array N K; weight_scale_2 is the reciprocal of "
             "compressed-tensors' weight_global_scale",
@@ -180,18 +172,13 @@ FAMILY = Family(
             ((2, 32), "uint8"),
             f"{_VERSION}, compressed_tensors/entrypoints/convert/converters/modelopt_nvfp4.py",
             verified="read: not run",
-            same_as=("compressed-tensors-nvfp4-pack-quantized",),
         ),
-        layout_format(
+        entry(
             "modelopt-int4-awq",
             "ModelOpt: signed codes of rows 2r and 2r + 1 in one byte, array N K",
-            "(N p) K -> N K p, p=2",
+            ordered("(N p) K -> N K p, p=2", bits=4, signed=True, multiples={"N": 2}, tensor="u8: N/2 K"),
             ((4, 8), "s8"),
             f"{_MODELOPT}, pack_int4_in_uint8",
-            bits=4,
-            signed=True,
-            multiples={"N": 2},
-            tensor="u8: N/2 K",
             verified="run: nvidia-modelopt 0.47.0",
         ),
     ),

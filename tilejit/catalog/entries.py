@@ -1,18 +1,18 @@
-"""Entries of the catalog: formats written as a pattern, or as planes and fields."""
+"""Entries of the catalog, their packings, and what these hold in words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from inspect import signature
+from itertools import product
 from typing import Any
 
 from codegen import dataclass
-from tilejit.catalog.format import Dims, Element, Format
-from tilejit.catalog.packing import Field, Packing, Plane
+from tilejit.catalog.format import OF_THE_ARRAY, Dims, Element, Format
+from tilejit.catalog.packing import SAME_ORDER, Field, Packing, Plane
 
-Sizes = Mapping[str, int]
 Example = tuple[Dims, str]
 
 
@@ -31,130 +31,94 @@ class Family:
     formats: tuple[Format, ...]
 
 
-def layout_format(
+def entry(
     name: str,
     description: str,
-    pattern: str | Callable[..., str],
+    packing: Packing | Callable[..., object],
     example: Example,
     source: str,
     *,
-    bits: int = 0,
-    signed: bool = False,
-    sizes: Callable[..., Sizes] | None = None,
     rule: str = "",
-    multiples: Sizes | None = None,
-    padding: int = 0,
-    tensor: str = "",
     verified: str = "",
-    same_as: tuple[str, ...] = (),
     variants: tuple[Mapping[str, Any], ...] = (),
 ) -> Format:
-    """Create a format of one plane, whose buffer is an ordinary layout.
+    """Create a format.
 
     Args:
         name: the format's name.
         description: one line about it.
-        pattern: the pattern; or a function of the parameters that returns it.
-        example: dimensions and dtype of a small array.
+        packing: the planes and fields; or a function of the parameters that returns them, or a layout. Its
+            parameters `element` and `dims` get those of the array.
+        example: dimensions and dtype of a small main plane.
         source: where the format is defined, with the version or the commit.
-        bits: the width of the codes; 0 takes elements of any width.
-        signed: whether int8 arrays hold the codes by nature; both kinds are accepted.
-        sizes: sizes(element, **parameters) -> the sizes that the pattern omits.
-        rule: those sizes in words.
-        multiples: numbers by which dimensions must be divisible; without them, dimensions are padded.
-        padding: the value of padding elements.
-        tensor: dtype and extents of the array in checkpoints, such as "s32: K N/8".
+        rule: what the pattern does not say, in words.
         verified: how the bytes were compared with the source's.
-        same_as: other names of the same order of bytes.
         variants: parameters that `identify` tries beside the defaults.
     """
-    parameters = _names(sizes)[1:] if sizes else _names(pattern)
+    names = tuple(signature(packing).parameters) if callable(packing) else ()
 
-    def build(element: Element, dims: Dims, **given: Any) -> Packing:
-        own = {} if sizes is None else sizes(element, **given)
-        text = pattern(**given) if callable(pattern) else pattern
-        plane = Plane("values", axes_of(text), bits, "", signed)
-        field = Field(("values",), text, sizes=own, padding=padding)
-        return Packing(
-            (plane,), (field,), tensors={"buffer": tensor} if tensor else None, multiples=multiples
-        )
+    def build(element: Element | None, dims: Dims | None, **given: Any) -> object:
+        if isinstance(packing, Packing):
+            return packing
+        array = {"element": element, "dims": dims}
+        return packing(**{key: value for key, value in array.items() if key in names}, **given)
 
-    shown = pattern() if callable(pattern) else pattern
-    formula = "; ".join(filter(None, (shown, rule)))
     return Format(
         name,
         description,
         build,
-        parameters,
+        tuple(key for key in names if key not in OF_THE_ARRAY),
         example,
-        formula,
+        rule,
         source,
+        depends_on=tuple(key for key in OF_THE_ARRAY if key in names),
         verified=verified,
-        same_as=same_as,
         variants=variants,
     )
 
 
-def planes_format(
-    name: str,
-    description: str,
-    packing: Packing | Callable[..., Packing],
-    example: Example,
-    source: str,
+def ordered(
+    pattern: str,
     *,
-    verified: str = "",
-    same_as: tuple[str, ...] = (),
-    formula: str = "",
-    variants: tuple[Mapping[str, Any], ...] = (),
-) -> Format:
-    """Create a format of several planes, or of codes that no ordinary layout describes.
+    axes: str = "",
+    bits: int = 0,
+    signed: bool = False,
+    sizes: Mapping[str, int] | None = None,
+    multiples: Mapping[str, int] | None = None,
+    padding: int = 0,
+    tensor: str = "",
+) -> Packing:
+    """The packing of one array in the order of a pattern.
 
     Args:
-        name: the format's name.
-        description: one line about it.
-        packing: the planes and fields; or a function of the parameters that returns them.
-        example: dimensions and dtype of a small main plane.
-        source: where the format is defined, with the version or the commit.
-        verified: how the bytes were compared with the source's.
-        same_as: other names of the same order of bytes.
-        formula: what the fields hold, if their own texts do not say it.
-        variants: parameters that `identify` tries beside the defaults.
+        pattern: the pattern.
+        axes: the dimensions of the array; empty takes them from the pattern.
+        bits: the width of the codes; 0 takes elements of any width.
+        signed: whether int8 arrays hold the codes by nature; both kinds are accepted.
+        sizes: sizes that the pattern omits.
+        multiples: numbers by which dimensions must be divisible; without them, dimensions are padded.
+        padding: the value of padding elements.
+        tensor: dtype and extents of the array in checkpoints, such as "s32: K N/8".
     """
-
-    def planes(**given: Any) -> Packing:
-        return packing if isinstance(packing, Packing) else packing(**given)
-
-    def build(element: Element, dims: Dims, **given: Any) -> Packing:
-        return planes(**given)
-
-    return Format(
-        name,
-        description,
-        build,
-        _names(packing),
-        example,
-        formula,
-        source,
-        planes,
-        verified,
-        same_as,
-        variants,
+    return Packing(
+        (Plane("values", axes or axes_of(pattern), bits, signed=signed),),
+        (Field(("values",), pattern, sizes=sizes or {}, padding=padding),),
+        tensors={"buffer": tensor} if tensor else {},
+        multiples=multiples or {},
     )
 
 
 def renamed(found: Format, name: str, description: str, source: str, verified: str = "") -> Format:
     """Create another name of a format."""
-    return replace(
-        found, name=name, description=description, source=source, verified=verified, same_as=(found.name,)
-    )
+    return replace(found, name=name, description=description, source=source, verified=verified)
 
 
-def each(name: str, *values: object) -> tuple[Mapping[str, Any], ...]:
-    """Variants with one parameter.
+def grid(**values: Iterable[object]) -> tuple[Mapping[str, Any], ...]:
+    """Variants: all combinations of values but the first, which has the defaults.
 
-    each("bits", 2, 3) -> ({"bits": 2}, {"bits": 3})
+    grid(bits=(4, 8), group=(128, 64)) -> {"bits": 4, "group": 64}, {"bits": 8, "group": 128}, ...
     """
-    return tuple({name: value} for value in values)
+    return tuple(dict(zip(values, row, strict=True)) for row in product(*values.values()))[1:]
 
 
 def axes_of(pattern: str) -> str:
@@ -191,7 +155,7 @@ def field_text(packing: Packing, field: Field) -> str:
         low, number = field.take
         names = f"bits {low} to {low + number - 1} of {names}" if number > 1 else f"bit {low} of {names}"
     change = f" {field.values.text}" if field.values else ""
-    order = field.codec.text if field.codec else field.pattern
+    order = field.codec.text if field.codec else field.pattern.removeprefix(SAME_ORDER)
     words = f", then 32-bit words {field.words[1]}" if field.words else ""
     return " as ".join(filter(None, (names + change, order))) + words
 
@@ -199,8 +163,3 @@ def field_text(packing: Packing, field: Field) -> str:
 def _minus(low: int) -> str:
     """What is subtracted before a code is stored: 1 -> " - 1", -8 -> " + 8"."""
     return f" {'-' if low > 0 else '+'} {abs(low)}" if low else ""
-
-
-def _names(function: object) -> tuple[str, ...]:
-    """The parameters of a function; none for anything else."""
-    return tuple(signature(function).parameters) if callable(function) else ()

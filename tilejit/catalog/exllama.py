@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilejit.catalog.checks import one_of
-from tilejit.catalog.entries import Family, layout_format, planes_format
+from tilejit.catalog.entries import Family, entry, grid, ordered
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _EXL2 = "exllamav2@da07facd, exllamav2_ext/cuda/pack_tensor.cu"
@@ -42,18 +42,15 @@ FAMILY = Family(
     "exllama",
     "ExLlama weights: shuffled GPTQ, EXL2, EXL3",
     (
-        layout_format(
+        entry(
             "exllama-shuffled",
             "ExLlama: GPTQ's qweight in memory, array K N, words of 8 rows in the order 0 2 4 6 1 3 5 7",
-            "(K q p) N -> K N p q, q=4, p=2",
+            ordered("(K q p) N -> K N p q, q=4, p=2", bits=4, multiples={"K": 8}, tensor="s32: K/8 N"),
             ((8, 8), "uint8"),
             "gptqmodel 7.7.0, gptqmodel_ext/exllamav2/cuda/quant/qdq_4.cuh, shuffle_4bit_8",
-            bits=4,
-            multiples={"K": 8},
-            tensor="s32: K/8 N",
             verified="expressions: those of the source run in NumPy",
         ),
-        planes_format(
+        entry(
             "exl2-q_weight",
             "EXL2: q_weight of the rows of one width, array K N, words of 32 bits down each column; "
             "q_groups has the width and the first word row of each group, and q_invperm the order of rows",
@@ -61,10 +58,9 @@ FAMILY = Family(
             ((32, 32), "uint8"),
             f"{_EXL2}; conversion/adaptivegptq.py",
             verified=_EXL2_RUN,
-            same_as=("gptq",),
-            variants=tuple({"bits": bits} for bits in (2, 3, 5, 6, 8)),
+            variants=grid(bits=(4, 2, 3, 5, 6, 8)),
         ),
-        planes_format(
+        entry(
             "exl2-q_scale",
             "EXL2: q_scale, array G N of scales 1 to 16, stored minus 1",
             Packing(
@@ -76,18 +72,18 @@ FAMILY = Family(
             ((2, 32), "uint8"),
             _EXL2,
             verified=_EXL2_RUN,
-            same_as=("gptq-qzeros",),
         ),
-        layout_format(
+        entry(
             "exl3-tile",
             "EXL3: the order of weights in tiles of 16 x 16, array K N",
-            "(K h q p) (N c g) -> K N g q c h p, h=2, q=4, p=2, c=2, g=8",
+            ordered(
+                "(K h q p) (N c g) -> K N g q c h p, h=2, q=4, p=2, c=2, g=8", multiples={"K": 16, "N": 16}
+            ),
             ((16, 16), "uint16"),
             "exllamav3@4f8ad012, modules/quant/exl3_lib/quantize.py, tensor_core_perm",
-            multiples={"K": 16, "N": 16},
             verified="run: exllamav3@4f8ad012",
         ),
-        planes_format(
+        entry(
             "exl3-trellis",
             "EXL3: trellis, array K/16 N/16 256 of codes in the order of exl3-tile, in 32-bit words from the "
             "top bits down",
@@ -95,17 +91,14 @@ FAMILY = Family(
             ((1, 1, 256), "uint8"),
             f"{_EXL3}, pack_trellis_kernel",
             verified="expressions: the source's loop evaluated; the kernel not run",
-            variants=tuple({"bits": bits} for bits in (1, 2, 3, 5, 6, 7, 8)),
+            variants=grid(bits=(4, 1, 2, 3, 5, 6, 7, 8)),
         ),
-        layout_format(
+        entry(
             "exl3-signs",
             "EXL3: sign vectors su and sv in int16 words of 16, the first in bit 0; 1 is negative",
-            "... S -> ... S",
+            ordered("... S -> ... S", bits=1, multiples={"S": 16}, tensor="s16: ... S/16"),
             ((32,), "uint8"),
             f"{_EXL3}, pack_signs_kernel",
-            bits=1,
-            multiples={"S": 16},
-            tensor="s16: ... S/16",
             verified="read: not run",
         ),
     ),

@@ -22,17 +22,25 @@ _MODULES = (
 """The modules of the families; those that most programs use come first."""
 
 
+_formats: dict[str, Format] = {}
+"""The formats of the families that were imported, by their names in lower case."""
+_imported: list[Family] = []
+
+
 def families() -> Iterator[Family]:
     """Every family, each imported when it is reached."""
-    for name in _MODULES:
+    for number, name in enumerate(_MODULES):
         with compiler_lock:  # a fork waits until the module is loaded
-            family: Family = import_module(f"tilejit.catalog.{name}").FAMILY
-        yield family
+            if number == len(_imported):
+                family: Family = import_module(f"tilejit.catalog.{name}").FAMILY
+                _formats.update((row.name.lower(), row) for row in family.formats)
+                _imported.append(family)
+        yield _imported[number]
 
 
 def find_in_catalog(name: str) -> Format | None:
     """The catalog's format with that name, in upper or lower case; None if there is none."""
-    found = next((row for family in families() for row in family.formats if row.name == name), None)
-    if found is None and name != name.lower():
-        return find_in_catalog(name.lower())
-    return found
+    key = name.lower()
+    if key not in _formats and len(_imported) < len(_MODULES):
+        next((family for family in families() if key in _formats), None)
+    return _formats.get(key)

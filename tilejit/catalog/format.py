@@ -7,8 +7,11 @@ from inspect import Parameter, Signature, signature
 from typing import Any, Protocol
 
 from codegen import LayoutError, dataclass
+from tilejit.catalog.packing import Packing
 
 Dims = tuple[int, ...]
+OF_THE_ARRAY = ("element", "dims")
+"""What `build` gets of the array."""
 
 
 class Element(Protocol):
@@ -33,14 +36,10 @@ class Element(Protocol):
 
 ELEMENT_SIZE = "element_size_in_bits"
 """A parameter of every blocked layout; a format may define it too, but a pattern cannot use it as a name."""
-RESERVED = (
-    *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors", "again"),
-    *("virtual_vector_size", "specialize", "tune"),
-)
-"""Keywords of the calls that pass all other keywords to a layout."""
-
 CALL_KEYWORDS = ("out", "padding", "casting", "threads", "virtual_vector_size", "specialize", "tune")
 """The reserved names that a misspelled parameter may stand for."""
+RESERVED = ("layout", "dtype", "dims", "tensors", "again", *CALL_KEYWORDS)
+"""Keywords of the calls that pass all other keywords to a layout."""
 _FIX = f"choose another name; the calls reserve {', '.join(RESERVED)}"
 
 
@@ -55,11 +54,10 @@ class Format:
             name.
         parameters: the keywords, except dtype and dims; None if it takes any.
         example: dimensions and dtype of a small array for pictures; None if there is none.
-        formula: a pattern, followed by its sizes after a semicolon; or the rule in words.
+        rule: what decides the layout: a pattern, or in words what the pattern of a packing does not say.
         source: where it is defined.
-        planes: planes(**parameters) -> the Packing, whatever the array, for a format of planes; else None.
+        depends_on: what decides the layout beside the parameters: "element", "dims", both or neither.
         verified: how TileJIT's bytes were compared with those of the source.
-        same_as: other names of the same order of bytes.
         variants: parameters that `identify` tries beside the defaults.
     """
 
@@ -68,11 +66,10 @@ class Format:
     build: Callable[..., object]
     parameters: tuple[str, ...] | None = ()
     example: tuple[Dims, str] | None = None
-    formula: str = ""
+    rule: str = ""
     source: str = ""
-    planes: Callable[..., Any] | None = None
+    depends_on: tuple[str, ...] = OF_THE_ARRAY
     verified: str = ""
-    same_as: tuple[str, ...] = ()
     variants: tuple[Mapping[str, Any], ...] = ()
 
     def layout(self, element: Element, dims: Dims, parameters: dict[str, Any]) -> object:
@@ -83,6 +80,16 @@ class Format:
         """
         self.check_parameters(parameters)
         return self.build(element, dims, **parameters)
+
+    def packing(self, parameters: Mapping[str, Any]) -> Packing | None:
+        """The Packing that the format has for every array; None if it depends on the array.
+
+        Raises:
+            TypeError: the format does not take a parameter.
+        """
+        self.check_parameters(parameters)
+        built = self.build(None, None, **parameters) if not self.depends_on else None
+        return built if isinstance(built, Packing) else None
 
     def check_parameters(self, names: Iterable[str]) -> None:
         """Refuse a keyword that the format does not take.

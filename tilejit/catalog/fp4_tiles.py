@@ -8,11 +8,10 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, planes_format
-from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes
+from tilejit.catalog.entries import Family, entry, grid
+from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, rounded_up
+from tilejit.catalog.sources import EXPRESSIONS, TRITON
 
-_TRITON = "triton_kernels of triton-lang/triton, layout_details"
-_EXPRESSIONS = "the source's expressions in torch"
 _MOVES = (((8, 12), (7, 6)), ((8, 9), (7, 3)), ((8, 6), (7, 0)), ((8, 11), (6, 9), (1, 13)))
 """For each of the 4 bytes of a Hopper word, masks of a code's bits and how far those are shifted.
 
@@ -82,7 +81,7 @@ def _hopper(mma_version: int = 3) -> Packing:
 
 def _padded(sizes: Sizes) -> tuple[tuple[int, ...], int, int]:
     """The leading dimensions, and N and K with their padding."""
-    return sizes["..."], -(-sizes["N"] // 256) * 256, -(-sizes["K"] // 128) * 128
+    return sizes["..."], rounded_up(sizes["N"], 256), rounded_up(sizes["K"], 128)
 
 
 def _digits(rows: int, columns: int, i: int, c: int) -> tuple[int, ...]:
@@ -117,31 +116,26 @@ FAMILY = Family(
     "fp4-tiles",
     "Codes of FP4 and FP6 for matrix units",
     (
-        planes_format(
+        entry(
             "hopper-mx-value",
             "triton_kernels on Hopper: E2M1 codes for 16-bit MMAs, array N K; bits are interleaved in words",
             _hopper,
             ((256, 128), "uint8"),
-            f"{_TRITON}/hopper_value.py@000df03e",
-            verified=_EXPRESSIONS,
-            variants=({"mma_version": 2},),
+            f"{TRITON}/hopper_value.py@000df03e",
+            verified=EXPRESSIONS,
+            variants=grid(mma_version=(3, 2)),
         ),
-        planes_format(
+        entry(
             "blackwell-mx4-shuffled",
             "triton_kernels on Blackwell: E2M1 codes in blocks that load as one, array K N",
             _blackwell,
             ((128, 256), "uint8"),
-            f"{_TRITON}/blackwell_value_shuffled.py@000df03e",
-            verified=_EXPRESSIONS,
-            formula="... (K s k) (N n) -> ... K s N n k; k = block_k, n = block_n, s k = lcm(256, block_k)",
-            variants=tuple(
-                {"block_k": k, "block_n": n}
-                for k in (128, 64, 256)
-                for n in (256, 64, 128, 512)
-                if (k, n) != (128, 256)
-            ),
+            f"{TRITON}/blackwell_value_shuffled.py@000df03e",
+            rule="k = block_k, n = block_n, s k = lcm(256, block_k)",
+            verified=EXPRESSIONS,
+            variants=grid(block_k=(128, 64, 256), block_n=(256, 64, 128, 512)),
         ),
-        planes_format(
+        entry(
             "fp6-llm-2-4-split",
             "FP6-LLM: FP6 codes of 64 x 64 tiles, array M N; first the high 2 bits of all, then the low 4",
             _fp6_llm,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, planes_format, renamed
+from tilejit.catalog.entries import Family, entry, renamed
 from tilejit.catalog.format import Format
 from tilejit.catalog.ggml_types import GGUF, LLAMA_CPP, PLANES, TERNARY, scales_and_mins
 from tilejit.catalog.packing import Field, Packing, Plane
@@ -56,7 +56,7 @@ def record(
         verified: how the bytes were compared with the source's.
     """
     planes = planes or PLANES[kind]
-    return planes_format(
+    return entry(
         name or f"ggml-{kind}",
         f"{size} bytes for {block} columns of an array R C: {description}",
         Packing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilejit.catalog.checks import one_of
-from tilejit.catalog.entries import Family, each, planes_format
+from tilejit.catalog.entries import Family, entry, grid
 from tilejit.catalog.format import Format
 from tilejit.catalog.ggml_types import PLANES, scales_and_mins
 from tilejit.catalog.packing import Field, Packing, ValueMap, xor
@@ -17,53 +17,40 @@ Fields = Callable[[int, int], tuple[Field, ...]]
 """fields(rows, chunk) -> the fields of a record."""
 
 
-def interleaved(
-    name: str,
-    kind: str,
-    rows: int,
-    chunks: tuple[int, ...],
-    fields: Fields,
-    description: str,
-    source: str = _SOURCE,
-    verified: str = _RUN,
-) -> Format:
-    """Create a format that interleaves the records of rows.
+def interleaved(kind: str, rows: int, fields: tuple[Field, ...]) -> Packing:
+    """The packing of records that each hold a block of several rows of a ggml type."""
+    block = 256 if kind.endswith(("_k", "_xs")) else 32
+    return Packing(PLANES[kind], fields, records=f"... R/{rows} C/{block}", multiples={"R": rows, "C": block})
+
+
+def example_of(packing: Packing) -> tuple[tuple[int, ...], str]:
+    """The dimensions of one record, and the dtype of its codes."""
+    return tuple(packing.multiples.values()), "int8" if packing.main.signed else "uint8"
+
+
+def _repack(kind: str, rows: int, chunks: tuple[int, ...], fields: Fields, description: str) -> Format:
+    """Create a format whose kernels take a number of bytes from a row at a time.
 
     Args:
-        name: the format's name.
         kind: ggml's type, whose planes it has.
-        rows: how many rows.
-        chunks: the numbers of bytes that its kernels take from a row at a time; the first is the default.
-            Without any, the format has no parameter.
+        rows: the rows of a record.
+        chunks: the numbers of bytes; the first is the default.
         fields: fields(rows, chunk) -> the fields of a record.
         description: what a record holds.
-        source: where the format is defined.
-        verified: how the bytes were compared with the source's.
     """
-    planes = PLANES[kind]
-    block = 256 if kind.endswith(("_k", "_xs")) else 32
 
-    def packing(chunk: int = chunks[0] if chunks else 0) -> Packing:
-        if chunks:
-            one_of("chunk", chunk, chunks)
-        return Packing(
-            planes,
-            fields(rows, chunk),
-            records=f"... R/{rows} C/{block}",
-            multiples={"R": rows, "C": block},
-        )
+    def packing(chunk: int = chunks[0]) -> Packing:
+        return interleaved(kind, rows, fields(rows, one_of("chunk", chunk, chunks)))
 
-    example = ((rows, block), "int8" if planes[0].signed else "uint8")
-    unit = "byte" if chunks == (1,) else "bytes"
-    chunk = f", chunk={' or '.join(map(str, chunks))} {unit} of each" if chunks else ""
-    return planes_format(
-        name,
-        f"{kind.upper()}, {rows} rows of an array R C{chunk}: {description}",
-        packing if chunks else packing(),
-        example,
-        source,
-        verified=verified,
-        variants=each("chunk", *chunks[1:]),
+    each = f"chunk={' or '.join(map(str, chunks))} {'byte' if chunks == (1,) else 'bytes'} of each"
+    return entry(
+        f"ggml-{kind}x{rows}",
+        f"{kind.upper()}, {rows} rows of an array R C, {each}: {description}",
+        packing,
+        example_of(packing()),
+        _SOURCE,
+        verified=_RUN,
+        variants=grid(chunk=chunks),
     )
 
 
@@ -182,8 +169,5 @@ _ALL: tuple[tuple[str, int, tuple[int, ...], Fields, str], ...] = (
 FAMILY = Family(
     "ggml-repack",
     "ggml's repacks of GGUF tensors for CPUs",
-    tuple(
-        interleaved(f"ggml-{kind}x{rows}", kind, rows, chunks, fields, text)
-        for kind, rows, chunks, fields, text in _ALL
-    ),
+    tuple(_repack(*row) for row in _ALL),
 )

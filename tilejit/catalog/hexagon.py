@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, layout_format, planes_format
+from tilejit.catalog.entries import Family, entry, ordered
 from tilejit.catalog.format import Element, Format
 from tilejit.catalog.ggml_types import PLANES
 from tilejit.catalog.packing import Field, Packing
 from tilejit.catalog.widths import by_width
 
 
-def _crouton(element: Element) -> dict[str, int]:
+def _crouton(element: Element) -> Packing:
     both = by_width("crouton", element, {16: 2, 8: 1}, "convert to a 16-bit or an 8-bit type")
-    return {"w": 8 // both // both, "w2": both}
+    pattern = "N (H h) (W w w2) (C c) -> N H W C h w c w2, h=8, c=32"
+    return ordered(pattern, sizes={"w": 8 // both // both, "w2": both})
 
 
 def _tiled(kind: str, numbers: str, size: int, padding: int = 0) -> Format:
@@ -20,7 +21,7 @@ def _tiled(kind: str, numbers: str, size: int, padding: int = 0) -> Format:
     names = tuple(numbers.split(" and "))
     order = "... (R r) C m -> ... R C r m" if len(names) > 1 else "... (R r) C -> ... R C r"
     fill = f" of the rows; missing rows have the code {padding} and {numbers} 0"
-    return planes_format(
+    return entry(
         f"hexagon-{kind}-tiled",
         f"{kind.upper()}, tiles of 32 x 32 of an array R C, {size} bytes: codes, then {numbers}{fill}",
         Packing(
@@ -39,13 +40,12 @@ FAMILY = Family(
     "hexagon",
     "Qualcomm Hexagon's tiles",
     (
-        layout_format(
+        entry(
             "crouton",
             "Hexagon: blocks of 2 KiB, array N H W C",
-            "N (H h) (W w w2) (C c) -> N H W C h w c w2, h=8, c=32",
+            _crouton,
             ((1, 16, 16, 32), "uint8"),
             "Apache TVM for Hexagon, layouts nhwc-8h2w32c2w and nhwc-8h8w32c",
-            sizes=_crouton,
             rule="w = 8, w2 = 1 for 8 bits; w = 2, w2 = 2 for 16 bits",
         ),
         _tiled("q4_0", "d", 576, padding=8),

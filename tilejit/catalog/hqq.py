@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilejit.catalog.entries import Family, planes_format
+from tilejit.catalog.entries import Family, entry, ordered
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes
 
 _HQQ = "hqq@0dbf39a6, hqq/core/bitpack.py"
@@ -31,20 +31,15 @@ FAMILY = Family(
     "hqq",
     "HQQ weights",
     (
-        planes_format(
+        entry(
             "hqq-4bit-u8",
             "HQQ: 4-bit codes, array R C, bytes with the first half of the rows in the high nibbles",
-            Packing(
-                (Plane("values", "R C", 4),),
-                (Field(("values",), "(p R) C -> R C -p, p=2"),),
-                tensors={"buffer": "u8: R/2 C"},
-                multiples={"R": 2},
-            ),
+            ordered("(p R) C -> R C -p, p=2", bits=4, multiples={"R": 2}, tensor="u8: R/2 C"),
             ((4, 8), "uint8"),
             f"{_HQQ}, pack_4bit_u8",
             verified="run: its expressions",
         ),
-        planes_format(
+        entry(
             "hqq-3bit-32",
             "HQQ: 3-bit codes, array R C, words of ten codes from bit 29 down, R padded to 10 with 0",
             Packing(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family
+from tilejit.catalog.entries import Family, entry
+from tilejit.catalog.format import Format
 from tilejit.catalog.ggml import in_order, record, scale
-from tilejit.catalog.ggml_repack import Fields, halves, interleaved, of_rows, whole
+from tilejit.catalog.ggml_repack import example_of, halves, interleaved, of_rows, whole
 from tilejit.catalog.ggml_types import PLANES, per_block
 from tilejit.catalog.packing import Field
 
@@ -24,62 +25,65 @@ def _scales(names: tuple[str, ...], order: str, low: int, number: int, rows: int
 
 _BOTH = ("scales", "mins")
 _LOW = "(C s h g f i) -> ... R C s f h r i g, s=8"
-
-
-def _iq4_nl(rows: int, chunk: int) -> tuple[Field, ...]:
-    return of_rows("d", rows), _codes("(C h g f i) -> ... R C f h r i g")
-
-
-def _q4_k(rows: int, chunk: int) -> tuple[Field, ...]:
-    return (
-        of_rows("d", rows),
-        of_rows("dmin", rows),
-        _scales(_BOTH, "(C x s) m -> ... R C s r x m, x=2, s=4", 4, 2),
-        _scales(_BOTH, "(C s) m -> ... R C s r m, s=8", 0, 4),
-        _codes(_LOW),
-    )
-
-
-def _q6_k(rows: int, chunk: int) -> tuple[Field, ...]:
-    return (
-        of_rows("d", rows),
-        of_rows("scales", rows, "(R r) (C s) -> ... R C s r, s=16"),
-        _codes("(C s h g f i) -> ... R C s h r i f g, s=8", 4, 2),
-        _codes(_LOW, 0, 4),
-    )
-
-
-def _iq4_xs(rows: int, chunk: int) -> tuple[Field, ...]:
-    return (
-        of_rows("d", rows),
-        _scales(("scales",), "(C x s) -> ... R C s r x, x=4, s=2", 4, 2, rows),
-        _scales(("scales",), "(C x s) -> ... R C s r x, x=2, s=4", 0, 4, rows),
-        _codes("(C s h g f i) -> ... R C s h g r i f, s=8", rows=rows),
-    )
-
-
-def _q4_0(rows: int, chunk: int) -> tuple[Field, ...]:
-    return of_rows("d", rows), halves(rows, 4)
-
-
-def _q8_0(rows: int, chunk: int) -> tuple[Field, ...]:
-    return of_rows("d", rows), whole(rows, 4)
-
-
-def _mxfp4(rows: int, chunk: int) -> tuple[Field, ...]:
-    return of_rows("e", rows), halves(rows, 4)
-
-
-_ALL: tuple[tuple[str, int, Fields, str], ...] = (
-    ("q4_0", 8, _q4_0, "d of the rows, codes in chunks of 4 bytes; no XOR"),
-    ("q8_0", 8, _q8_0, "d of the rows, codes in chunks of 4"),
-    ("mxfp4", 8, _mxfp4, "e of the rows, codes in chunks of 4 bytes"),
-    ("iq4_nl", 4, _iq4_nl, "d of the rows, codes"),
-    ("q4_k", 4, _q4_k, "d and dmin of the rows, high bits of scales and mins, low bits, codes"),
-    ("q6_k", 4, _q6_k, "d of the rows, scales, high 2 bits of the codes, low 4 bits"),
-    ("iq4_xs", 8, _iq4_xs, "d of the rows, high bits of the scales, low bits, codes"),
+_ALL: tuple[tuple[str, int, tuple[Field, ...], str], ...] = (
+    (
+        "q4_0",
+        8,
+        (of_rows("d", 8), halves(8, 4)),
+        "d of the rows, codes in chunks of 4 bytes; no XOR",
+    ),
+    ("q8_0", 8, (of_rows("d", 8), whole(8, 4)), "d of the rows, codes in chunks of 4"),
+    ("mxfp4", 8, (of_rows("e", 8), halves(8, 4)), "e of the rows, codes in chunks of 4 bytes"),
+    ("iq4_nl", 4, (of_rows("d", 4), _codes("(C h g f i) -> ... R C f h r i g")), "d of the rows, codes"),
+    (
+        "q4_k",
+        4,
+        (
+            of_rows("d", 4),
+            of_rows("dmin", 4),
+            _scales(_BOTH, "(C x s) m -> ... R C s r x m, x=2, s=4", 4, 2),
+            _scales(_BOTH, "(C s) m -> ... R C s r m, s=8", 0, 4),
+            _codes(_LOW),
+        ),
+        "d and dmin of the rows, high bits of scales and mins, low bits, codes",
+    ),
+    (
+        "q6_k",
+        4,
+        (
+            of_rows("d", 4),
+            of_rows("scales", 4, "(R r) (C s) -> ... R C s r, s=16"),
+            _codes("(C s h g f i) -> ... R C s h r i f g, s=8", 4, 2),
+            _codes(_LOW, 0, 4),
+        ),
+        "d of the rows, scales, high 2 bits of the codes, low 4 bits",
+    ),
+    (
+        "iq4_xs",
+        8,
+        (
+            of_rows("d", 8),
+            _scales(("scales",), "(C x s) -> ... R C s r x, x=4, s=2", 4, 2, 8),
+            _scales(("scales",), "(C x s) -> ... R C s r x, x=2, s=4", 0, 4, 8),
+            _codes("(C s h g f i) -> ... R C s h g r i f, s=8", rows=8),
+        ),
+        "d of the rows, high bits of the scales, low bits, codes",
+    ),
 )
 """Type, rows, fields, and what a record holds."""
+
+
+def _repack(kind: str, rows: int, fields: tuple[Field, ...], description: str) -> Format:
+    packing = interleaved(kind, rows, fields)
+    return entry(
+        f"ik-{kind}-r{rows}",
+        f"{kind.upper()}, {rows} rows of an array R C: {description}",
+        packing,
+        example_of(packing),
+        _SOURCE,
+        verified=_RUN,
+    )
+
 
 _Q8_K = record(
     "q8_k",
@@ -96,11 +100,5 @@ _Q8_K = record(
 FAMILY = Family(
     "ik-llama",
     "ik_llama.cpp's repacks of GGUF tensors, and its Q8_K",
-    (
-        *(
-            interleaved(f"ik-{kind}-r{rows}", kind, rows, (), fields, text, _SOURCE, _RUN)
-            for kind, rows, fields, text in _ALL
-        ),
-        _Q8_K,
-    ),
+    (*(_repack(*row) for row in _ALL), _Q8_K),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, layout_format, planes_format, renamed
+from tilejit.catalog.entries import Family, entry, ordered, renamed
 from tilejit.catalog.packing import Array, Field, Packing, Plane, ValueMap
 
 _UTILS = "sglang 0.5.23, marlin_utils.py"
@@ -52,15 +52,14 @@ def _nvfp4_scales() -> Packing:
     )
 
 
-_INT4 = layout_format(
+_INT4 = entry(
     "marlin-int4",
     "Marlin: int4 weights, array K N, tiles of 16 x 64; the kernel needs K % 128",
-    f"{_WEIGHTS} l b h, {_WEIGHT_SIZES}",
+    ordered(
+        f"{_WEIGHTS} l b h, {_WEIGHT_SIZES}", bits=4, multiples={"K": 16, "N": 64}, tensor="s32: ... K/16 N*2"
+    ),
     ((16, 64), "uint8"),
     f"{_UTILS}; get_weight_perm(4)",
-    bits=4,
-    multiples={"K": 16, "N": 64},
-    tensor="s32: ... K/16 N*2",
     verified=f"{_SGLANG}, test_marlin_utils.py",
 )
 
@@ -69,15 +68,17 @@ FAMILY = Family(
     "Marlin and Machete: weights and scales",
     (
         _INT4,
-        layout_format(
+        entry(
             "marlin-int8",
             "Marlin: int8 weights, array K N, tiles of 16 x 64; the kernel needs K % 128",
-            f"{_WEIGHTS} b l h, {_WEIGHT_SIZES}",
+            ordered(
+                f"{_WEIGHTS} b l h, {_WEIGHT_SIZES}",
+                bits=8,
+                multiples={"K": 16, "N": 64},
+                tensor="s32: ... K/16 N*4",
+            ),
             ((16, 64), "uint8"),
             f"{_UTILS}; get_weight_perm(8)",
-            bits=8,
-            multiples={"K": 16, "N": 64},
-            tensor="s32: ... K/16 N*4",
             verified=f"{_SGLANG}, test_marlin_utils.py",
         ),
         renamed(
@@ -87,60 +88,58 @@ FAMILY = Family(
             _FP4,
             "read: not run",
         ),
-        layout_format(
+        entry(
             "marlin-scales",
             "Marlin: scales of groups, array G N, 16-bit",
-            "... (N j i) -> ... N i j, j=8, i=8",
+            ordered("... (N j i) -> ... N i j, j=8, i=8", multiples={"N": 64}, tensor="any: ... N"),
             ((2, 64), "float16"),
             f"{_UTILS}, marlin_permute_scales",
-            multiples={"N": 64},
-            tensor="any: ... N",
             verified=_SGLANG,
         ),
-        layout_format(
+        entry(
             "marlin-scales-channel",
             "Marlin: scales per channel, array 1 N, and bias, array N, 16-bit",
-            "... (N q i p) -> ... N i q p, q=4, i=4, p=2",
+            ordered("... (N q i p) -> ... N i q p, q=4, i=4, p=2", multiples={"N": 32}, tensor="any: ... N"),
             ((1, 32), "float16"),
             f"{_UTILS}, marlin_permute_scales and marlin_permute_bias",
-            multiples={"N": 32},
-            tensor="any: ... N",
             verified=_SGLANG,
         ),
-        layout_format(
+        entry(
             "marlin-zero-points",
             "Marlin: int4 zero points, array G N, grouped scales' order with columns 0 2 4 6 1 3 5 7",
-            "... (N q p i) -> ... N i p q, q=4, p=2, i=8",
+            ordered(
+                "... (N q p i) -> ... N i p q, q=4, p=2, i=8",
+                bits=4,
+                multiples={"N": 64},
+                tensor="s32: ... N/8",
+            ),
             ((2, 64), "uint8"),
             f"{_UTILS}, marlin_zero_points",
-            bits=4,
-            multiples={"N": 64},
-            tensor="s32: ... N/8",
             verified=_SGLANG,
         ),
-        layout_format(
+        entry(
             "marlin-24",
             "Marlin 2:4: int4 weights, array K N of the values kept of 2K rows, in the order of each column; "
             "code 8 counts as pruned, and metadata are a separate tensor",
-            "(K h a l) (N d c b j) -> K N d c a j l b h, h=2, a=4, l=2, d=4, c=2, b=2, j=4",
+            ordered(
+                "(K h a l) (N d c b j) -> K N d c a j l b h, h=2, a=4, l=2, d=4, c=2, b=2, j=4",
+                bits=4,
+                multiples={"K": 16, "N": 64},
+                tensor="s32: K/16 N*2",
+            ),
             ((16, 64), "uint8"),
             f"{_SPARSE}, pack_to_marlin_24",
-            bits=4,
-            multiples={"K": 16, "N": 64},
-            tensor="s32: K/16 N*2",
             verified="run: torchao 0.9.0",
         ),
-        layout_format(
+        entry(
             "marlin-24-scales",
             "Marlin 2:4: scales of groups, array G N, 16-bit",
-            "... (N i j) -> ... N j i, i=2, j=4",
+            ordered("... (N i j) -> ... N j i, i=2, j=4", multiples={"N": 64}, tensor="any: ... N"),
             ((2, 64), "float16"),
             _SPARSE,
-            multiples={"N": 64},
-            tensor="any: ... N",
             verified="run: torchao 0.9.0",
         ),
-        planes_format(
+        entry(
             "marlin-nvfp4-scales",
             "Marlin: NVFP4 scales, array G N of E4M3 bytes, not negative",
             _nvfp4_scales(),
@@ -148,35 +147,36 @@ FAMILY = Family(
             f"{_FP4}, nvfp4_marlin_process_scales after marlin_permute_scales",
             verified=f"{_SGLANG}, normal values; the definition for subnormal ones",
         ),
-        layout_format(
+        entry(
             "marlin-mxfp4-scales",
             "Marlin: MXFP4 scales for 16-bit activations, array G N of E8M0 bytes",
-            _SCALES_FP4,
+            ordered(_SCALES_FP4, bits=8, multiples={"N": 64}, tensor="f8e8m0fnu: ... N"),
             ((2, 64), "uint8"),
             f"{_FP4}, mxfp4_marlin_process_scales after marlin_permute_scales",
-            bits=8,
-            multiples={"N": 64},
-            tensor="f8e8m0fnu: ... N",
             verified=_SGLANG,
         ),
-        layout_format(
+        entry(
             "machete-int4",
             "Machete: int4 weights for 16-bit activations, array N K, blocks of 128 x 64, N first",
-            "(N w i g) (K r h q j) -> K N w g q r j h i, w=8, i=2, g=8, r=4, h=2, q=4, j=2",
+            ordered(
+                "(N w i g) (K r h q j) -> K N w g q r j h i, w=8, i=2, g=8, r=4, h=2, q=4, j=2",
+                bits=4,
+                multiples={"N": 128, "K": 64},
+            ),
             ((128, 64), "uint8"),
             _MACHETE,
-            bits=4,
-            multiples={"N": 128, "K": 64},
             verified=_CUTE,
         ),
-        layout_format(
+        entry(
             "machete-int8",
             "Machete: int8 weights for 16-bit activations, array N K, blocks of 128 x 64, N first",
-            "(N w i g) (K r h q j) -> K N w g q r h i j, w=8, i=2, g=8, r=4, h=2, q=4, j=2",
+            ordered(
+                "(N w i g) (K r h q j) -> K N w g q r h i j, w=8, i=2, g=8, r=4, h=2, q=4, j=2",
+                bits=8,
+                multiples={"N": 128, "K": 64},
+            ),
             ((128, 64), "uint8"),
             _MACHETE,
-            bits=8,
-            multiples={"N": 128, "K": 64},
             verified=_CUTE,
         ),
     ),

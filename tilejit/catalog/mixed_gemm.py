@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tilejit.catalog.checks import one_of
-from tilejit.catalog.entries import Family, planes_format
+from tilejit.catalog.entries import Family, entry, grid
 from tilejit.catalog.packing import Field, Packing, Plane, xor
+from tilejit.catalog.sources import EXPRESSIONS
 
 _SM80 = {
     4: "... (K t a b p) (N i) -> ... N K i t b p a, t=2, a=4, b=4, p=2, i=4",
@@ -32,15 +33,15 @@ FAMILY = Family(
     "mixed-gemm",
     "TensorRT-LLM's weights of mixed GEMMs",
     (
-        planes_format(
+        entry(
             "trtllm-mixed-gemm",
             "TensorRT-LLM: int4 or int8 weights for 16-bit activations, array K N; stacked weights from SM90 "
             "up take sm=80",
             _trtllm,
             ((64, 16), "s8"),
             "TensorRT-LLM (2026), tensorrt_llm/quantization/functional.py, preprocess_weights_for_mixed_gemm",
-            verified="the source's expressions in torch",
-            variants=tuple({"sm": sm, "bits": bits} for sm in (80, 90, 100) for bits in (4, 8))[1:],
+            verified=EXPRESSIONS,
+            variants=grid(sm=(80, 90, 100), bits=(4, 8)),
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilejit.catalog.checks import one_of
-from tilejit.catalog.entries import Family, planes_format
+from tilejit.catalog.entries import Family, entry, grid
 from tilejit.catalog.packing import Field, Packing, Plane
 
 _SOURCE = "mlx 0.32.4, mx.quantize"
@@ -37,21 +37,16 @@ FAMILY = Family(
     "mlx",
     "MLX's quantized arrays",
     (
-        planes_format(
+        entry(
             "mlx-affine",
             "MLX: codes in 32-bit words along rows, array R C; value scale * code + bias",
             _affine,
             ((2, 64), "uint8"),
             f"{_SOURCE}, mode affine",
             verified=_RUN,
-            variants=tuple(
-                {"bits": bits, "group": group}
-                for bits in (4, 2, 3, 5, 6, 8)
-                for group in (64, 32, 128)
-                if (bits, group) != (4, 64)
-            ),
+            variants=grid(bits=(4, 2, 3, 5, 6, 8), group=(64, 32, 128)),
         ),
-        planes_format(
+        entry(
             "mlx-mxfp4",
             "MLX: E2M1 codes, array R C, and an E8M0 scale for each 32; -0 is stored as 0",
             _micro(4, 32),
@@ -59,7 +54,7 @@ FAMILY = Family(
             f"{_SOURCE}, mode mxfp4",
             verified=_RUN,
         ),
-        planes_format(
+        entry(
             "mlx-nvfp4",
             "MLX: E2M1 codes, array R C, and an E4M3 scale for each 16; -0 is stored as 0",
             _micro(4, 16),
@@ -67,7 +62,7 @@ FAMILY = Family(
             f"{_SOURCE}, mode nvfp4",
             verified=_RUN,
         ),
-        planes_format(
+        entry(
             "mlx-mxfp8",
             "MLX: E4M3 codes, array R C, four in a word, and an E8M0 scale for each 32",
             _micro(8, 32),

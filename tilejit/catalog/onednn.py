@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilejit.catalog.entries import Family, layout_format
+from tilejit.catalog.entries import Family, entry, ordered
 
 _TAGS = "oneDNN, dnnl_format_tag_t in dnnl_types.h"
 
@@ -10,31 +10,31 @@ FAMILY = Family(
     "onednn",
     "oneDNN's blocked tags, of which these are the most frequent",
     (
-        layout_format(
+        entry(
             "nChw16c",
             "oneDNN: channels in blocks of 16, array N C H W",
-            "n (C c) h w -> n C h w c, c=16",
+            ordered("n (C c) h w -> n C h w c, c=16"),
             ((1, 32, 1, 4), "f32"),
             _TAGS,
         ),
-        layout_format(
+        entry(
             "nChw8c",
             "oneDNN: channels in blocks of 8, array N C H W",
-            "n (C c) h w -> n C h w c, c=8",
+            ordered("n (C c) h w -> n C h w c, c=8"),
             ((1, 16, 1, 4), "f32"),
             _TAGS,
         ),
-        layout_format(
+        entry(
             "OIhw16i16o",
             "oneDNN: weights in blocks of 16 x 16, array O I H W",
-            "(O o) (I i) h w -> O I h w i o, i=16, o=16",
+            ordered("(O o) (I i) h w -> O I h w i o, i=16, o=16"),
             ((16, 16, 1, 1), "f32"),
             _TAGS,
         ),
-        layout_format(
+        entry(
             "OIhw4i16o4i",
             "oneDNN: int8 weights, array O I H W",
-            "(O o) (I i i2) h w -> O I h w i o i2, i=4, o=16, i2=4",
+            ordered("(O o) (I i i2) h w -> O I h w i o i2, i=4, o=16, i2=4"),
             ((16, 16, 1, 1), "s8"),
             _TAGS,
         ),

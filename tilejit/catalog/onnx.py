@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, layout_format, planes_format
+from tilejit.catalog.entries import Family, entry, grid, ordered
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Field, Packing, Plane
 
@@ -14,14 +14,12 @@ def _raw(
     name: str, kind: str, bits: int, *, signed: bool = False, verified: str = "run: onnx 1.23.2"
 ) -> Format:
     """A flattened tensor of a narrow type."""
-    return layout_format(
+    return entry(
         f"onnx-{name}",
         f"ONNX's raw_data of {kind}: the tensor flattened, {8 // bits} elements in a byte, the first low",
-        "... -> ...",
+        ordered("... -> ...", bits=bits, signed=signed),
         ((3, 5), "uint8"),
         "onnx 1.23.2, numpy_helper.from_array",
-        bits=bits,
-        signed=signed,
         verified=verified,
     )
 
@@ -49,8 +47,8 @@ def _matmul_n_bits(bits: int = 4, block_size: int = 32, scale_bits: int = 32) ->
     )
 
 
-def _nchwc(block: int = 16) -> str:
-    return f"N (C c) H W -> N C H W c, c={one_of('block', block, (8, 16))}"
+def _nchwc(block: int = 16) -> Packing:
+    return ordered(f"N (C c) H W -> N C H W c, c={one_of('block', block, (8, 16))}")
 
 
 FAMILY = Family(
@@ -61,7 +59,7 @@ FAMILY = Family(
         _raw("uint4", "UINT4", 4),
         _raw("float4", "FLOAT4E2M1", 4),
         _raw("int2", "INT2", 2, signed=True),
-        planes_format(
+        entry(
             "ort-matmulnbits",
             "MatMulNBits: codes B in blocks along K, array N K (the weight transposed), with scales (f16 if "
             "scale_bits=16) and zero points; an unused nibble of zero_points holds 8",
@@ -69,33 +67,24 @@ FAMILY = Family(
             ((2, 96), "uint8"),
             f"{_ORT}, quantize_matmul_4bits, quantize_matmul_8bits",
             verified=f"run: {_ORT}",
-            variants=tuple(
-                {"bits": bits, "block_size": size, "scale_bits": width}
-                for bits in (4, 8)
-                for size in (32, 16, 64, 128, 256)
-                for width in (32, 16)
-                if (bits, size, width) != (4, 32, 32)
-            ),
+            variants=grid(bits=(4, 8), block_size=(32, 16, 64, 128, 256), scale_bits=(32, 16)),
         ),
-        layout_format(
+        entry(
             "ort-matmulnbits-zp",
             "MatMulNBits: 4-bit zero_points alone, array N B of rows and blocks; an unused nibble holds 8",
-            "N (B b) -> N B b, b=2",
+            ordered("N (B b) -> N B b, b=2", bits=4, padding=8),
             ((4, 3), "uint8"),
             f"{_ORT}, quantize_matmul_4bits",
-            bits=4,
-            padding=8,
             verified=f"run: {_ORT}",
         ),
-        layout_format(
+        entry(
             "ort-nchwc",
             "ONNX Runtime's NCHWc: channels in blocks of 16 (AVX-512) or 8 (other CPUs), array N C H W",
             _nchwc,
             ((1, 32, 2, 3), "f32"),
             f"{_ORT}, com.microsoft.nchwc, ReorderInput",
             verified=f"run: {_ORT}, blocks of 16; blocks of 8 not run",
-            variants=({"block": 8},),
-            same_as=("nChw16c",),
+            variants=grid(block=(16, 8)),
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from math import prod
 from typing import Any, TypeAlias
 
@@ -18,9 +19,9 @@ Sizes: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = dict[str, Array]
 """Arrays by the names of their planes."""
 
-_EXTENT = lazy_pattern(
-    r"(?:(\d+)\*)?(\.\.\.|[A-Za-z_]\w*)(?:\*(\d+))?(?:/(\d+))?(?:\^(\d+))?|(\d+)", re.ASCII
-)
+SAME_ORDER = "... -> ..."
+"""The pattern that keeps the order of an array."""
+_EXTENT = lazy_pattern(r"(\.\.\.|[A-Za-z_]\w*)(?:\*(\d+))?(?:/(\d+))?(?:\^(\d+))?|(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,8 @@ class Field:
     Attributes:
         planes: the planes. Without a codec, several have the same axes and width, and the pattern gets one
             more dimension, the last, that counts them.
-        pattern: the order of the elements; empty keeps the order of the plane.
-        sizes: sizes that the pattern omits; None if there are none.
+        pattern: the order of the elements.
+        sizes: sizes that the pattern omits.
         take: the lowest bit and the number of bits that the field holds of each code; None for all.
         values: a change of each code before it is stored.
         codec: steps that replace the pattern.
@@ -148,8 +149,8 @@ class Field:
     """
 
     planes: tuple[str, ...]
-    pattern: str = ""
-    sizes: Mapping[str, int] | None = None
+    pattern: str = SAME_ORDER
+    sizes: Mapping[str, int] = field(default_factory=dict)
     take: tuple[int, int] | None = None
     values: ValueMap | None = None
     codec: Codec | None = None
@@ -178,8 +179,8 @@ class Packing:
     planes: tuple[Plane, ...]
     fields: tuple[Field, ...]
     records: str = ""
-    tensors: Mapping[str, str] | None = None
-    multiples: Mapping[str, int] | None = None
+    tensors: Mapping[str, str] = field(default_factory=dict)
+    multiples: Mapping[str, int] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
     steps: PlaneSteps | None = None
 
@@ -187,6 +188,17 @@ class Packing:
     def main(self) -> Plane:
         """The plane that names the axes."""
         return self.planes[0]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the main plane's dimensions, without the leading ones."""
+        names = self.main.axes.split()
+        return tuple(names[names[0] == "..." :])
+
+    @property
+    def takes_leading(self) -> bool:
+        """Whether further dimensions may precede the axes."""
+        return self.main.axes.startswith("...")
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -217,11 +229,9 @@ class Packing:
         Raises:
             LayoutError: the number of dimensions differs, or an axis is not a multiple of its number.
         """
-        names = self.main.axes.split()
-        leading = names[0] == "..."
-        own = names[leading:]
-        if len(dims) < len(own) or (len(dims) > len(own) and not leading):
-            more = " or more" if leading else ""
+        own = self.axes
+        if len(dims) < len(own) or (len(dims) > len(own) and not self.takes_leading):
+            more = " or more" if self.takes_leading else ""
             raise LayoutError(
                 f"{what} takes {len(own)}{more} dimensions, the last {', '.join(own)}; got an array "
                 f"{list(dims)}\n"
@@ -233,11 +243,11 @@ class Packing:
             "numel": prod(dims),
             **dict(zip(own, dims[at:], strict=True)),
         }
-        for axis, number in (self.multiples or {}).items():
+        for axis, number in self.multiples.items():
             if sizes[axis] % number:
                 raise LayoutError(
                     f"{what} needs a multiple of {number} as {axis}, got {sizes[axis]}\n"
-                    f"  pad {axis} to {-(-sizes[axis] // number) * number}"
+                    f"  pad {axis} to {rounded_up(sizes[axis], number)}"
                 )
         return sizes
 
@@ -252,20 +262,20 @@ def extents(text: str, sizes: Sizes) -> tuple[int, ...]:
         match = _EXTENT().fullmatch(word)
         if match is None:
             raise AssertionError(f"extents: {word!r} in {text!r}")
-        before, name, after, divisor, multiple, number = match.groups()
+        name, factor, divisor, multiple, number = match.groups()
         if number is not None:
             out.append(int(number))
         elif name == "...":
             out += sizes["..."]
         else:
-            size = -(-sizes[name] * int(before or after or 1) // int(divisor or 1))
-            out.append(-(-size // int(multiple or 1)) * int(multiple or 1))
+            size = -(-sizes[name] * int(factor or 1) // int(divisor or 1))
+            out.append(rounded_up(size, int(multiple or 1)))
     return tuple(out)
 
 
-def count(text: str, sizes: Sizes) -> int:
-    """The product of extents."""
-    return prod(extents(text, sizes))
+def rounded_up(size: int, multiple: int) -> int:
+    """The least multiple that is not less than a size."""
+    return -(-size // multiple) * multiple
 
 
 def xor(number: int) -> ValueMap:

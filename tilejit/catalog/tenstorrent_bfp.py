@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, each, planes_format
+from tilejit.catalog.entries import Family, entry, grid
 from tilejit.catalog.format import Format
-from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents
-from tilejit.catalog.widths import pair
+from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents, rounded_up
+from tilejit.catalog.widths import TILES, pair
 
 _SOURCE = "tenstorrent/tt-metal@034fc8c7, tt_metal/impl/data_format/blockfloat_common.cpp: the host's packer"
 _ROW = 16
@@ -23,7 +23,7 @@ def _packing(magnitude: int, tile: int | tuple[int, int]) -> Packing:
             f"tile is {height} x {width}\n  pass a height of 1, 2, 4, 8, 16 or 32 and a width of 16 or 32"
         )
     exponents = height * width // _ROW
-    head, body = -(-exponents // 16) * 16, height * width * (magnitude + 1) // 8
+    head, body = rounded_up(exponents, 16), height * width * (magnitude + 1) // 8
     tiles = f"... R/{height} C/{width}"
     faces = (height // min(height, 16), min(height, 16), width // 16, 16)
 
@@ -122,14 +122,14 @@ def _format(bits: int) -> Format:
     def packing(tile: int | tuple[int, int] = 32) -> Packing:
         return _packing(bits - 1, tile)
 
-    return planes_format(
+    return entry(
         f"tenstorrent-bfp{bits}_b",
         f"ttnn's block floats of {bits} bits, array R C: records of 32 x 32 values, rounded from f32",
         packing,
         ((32, 64), "f32"),
         _SOURCE,
         verified="run in Python: the expressions of tt-metal's host packer; devices may round differently",
-        variants=each("tile", *((rows, 32) for rows in (16, 8, 4, 2, 1)), (32, 16), 16),
+        variants=grid(tile=TILES),
     )
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tilejit.catalog.checks import checked_int
-from tilejit.catalog.entries import Family, each, layout_format
-from tilejit.catalog.format import Dims, Element, Format
-from tilejit.catalog.packing import Field, Packing, Plane
+from tilejit.catalog.entries import Family, entry, grid, ordered
+from tilejit.catalog.format import Dims, Element
+from tilejit.catalog.packing import SAME_ORDER, Packing
 from tilejit.catalog.widths import by_width
 
 MAX_MORTON = 256
-_PSP = "... (Y y) (X x) -> ... Y X y x"
 _PIXELS = "view the pixels as a type of 8, 16, 32, 64 or 128 bits, or as bytes"
 
 
-def _morton(size: int = 8) -> str:
-    """The pattern of blocks of size x size, with a digit for each bit of row and column."""
+def _morton(size: int = 8) -> Packing:
+    """Blocks of size x size, with a digit for each bit of row and column."""
     block = checked_int("size", size, 2, MAX_MORTON, power_of_two=True)
     bits = range(block.bit_length() - 1)
     rows, columns = (" ".join(f"{axis}{bit}" for bit in bits) for axis in "mn")
     mixed = [f"{axis}{bit}" for bit in bits for axis in "mn"]
     sizes = ", ".join(f"{name}=2" for name in mixed)
-    return f"... (M {rows}) (N {columns}) -> ... M N {' '.join(mixed)}, {sizes}"
+    return ordered(f"... (M {rows}) (N {columns}) -> ... M N {' '.join(mixed)}, {sizes}")
 
 
 def _interleaved(axes: str, order: str, dims: Dims) -> str:
@@ -43,17 +41,17 @@ def _interleaved(axes: str, order: str, dims: Dims) -> str:
     return ", ".join([f"... {left} -> ... {' '.join(mixed)}", *(f"{name}=2" for name in mixed)])
 
 
-def _whole(axes: str, order: str) -> Callable[..., Packing]:
+def _whole(axes: str, order: str) -> Callable[[Dims], Packing]:
     """The packing of a whole array, in the order of `_interleaved`."""
 
-    def build(element: Element, dims: Dims, **given: Any) -> Packing:
-        own = dims[-len(axes) :]
-        plane = Plane("values", " ".join(("...", *axes)))
-        if len(own) < len(axes):  # the caller refuses the dimensions
-            return Packing((plane,), (Field(("values",)),))
-        return Packing((plane,), (Field(("values",), _interleaved(axes, order, own)),))
+    names = " ".join(("...", *axes))
 
-    return build
+    def packing(dims: Dims) -> Packing:
+        own = dims[-len(axes) :]  # if they are too few, the caller refuses them
+        pattern = _interleaved(axes, order, own) if len(own) == len(axes) else SAME_ORDER
+        return ordered(pattern, axes=names)
+
+    return packing
 
 
 def _pixels(name: str, element: Element) -> int:
@@ -61,95 +59,90 @@ def _pixels(name: str, element: Element) -> int:
     return by_width(name, element, {8: 16, 16: 8, 32: 4, 64: 2, 128: 1}, _PIXELS)
 
 
-def _tegra(element: Element, block_height: int = 16) -> dict[str, int]:
+def _tegra(element: Element, block_height: int = 16) -> Packing:
     height = checked_int("block_height", block_height, 1, 32, power_of_two=True)
-    return {"b": height, "c": _pixels("tegra-block-linear", element)}
+    pattern = "... (Y b y z) (X u v c) -> ... Y X b u y v z c, y=4, z=2, u=2, v=2"
+    return ordered(pattern, sizes={"b": height, "c": _pixels("tegra-block-linear", element)})
 
 
-def _psp(element: Element, dims: Dims) -> Packing:
-    sizes = {"y": 8, "x": _pixels("psp-swizzled", element)}
-    field = Field(("values",), _PSP, sizes=sizes)
-    return Packing((Plane("values", "... Y X"),), (field,), multiples={"X": sizes["x"]})
+def _psp(element: Element) -> Packing:
+    x = _pixels("psp-swizzled", element)
+    return ordered("... (Y y) (X x) -> ... Y X y x, y=8", sizes={"x": x}, multiples={"X": x})
 
 
 FAMILY = Family(
     "textures",
     "Textures and images in blocks",
     (
-        layout_format(
+        entry(
             "morton",
             "textures: blocks of size x size, the bits of row and column interleaved, array M N",
             _morton,
             ((16, 16), "uint8"),
             "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
             rule="for size = 8, the default; m0 and n0 are the highest bits",
-            variants=each("size", 2, 4, 16, 32),
+            variants=grid(size=(8, 2, 4, 16, 32)),
         ),
-        Format(
+        entry(
             "morton-2d",
             "Morton order of a whole array Y X, padded to powers of two",
             _whole("YX", "YX"),
-            (),
             ((8, 8), "uint8"),
-            "bits of an element's index, from bit 0: x0 y0 x1 y1 ...; upper bits of the longer axis on top",
             "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
+            rule="for 8 x 8; bits of an index from bit 0: x0 y0 x1 ..., upper bits of the longer axis on top",
             verified="definition",
         ),
-        Format(
+        entry(
             "morton-3d",
             "Morton order of a whole array Z Y X, padded to powers of two",
             _whole("ZYX", "ZYX"),
-            (),
             ((4, 4, 4), "uint8"),
-            "bits of an element's index, from bit 0: x0 y0 z0 x1 y1 ...; upper bits of longer axes on top",
             "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
+            rule="for 4 x 4 x 4; bits of an index from bit 0: x0 y0 z0 ..., upper bits of longer axes on top",
             verified="definition",
         ),
-        layout_format(
+        entry(
             "jpeg-8x8-blocks",
             "blocks of 8 x 8 samples, each row by row without a zigzag, array Y X",
-            "... (Y y) (X x) -> ... Y X y x, y=8, x=8",
+            ordered("... (Y y) (X x) -> ... Y X y x, y=8, x=8"),
             ((16, 16), "uint8"),
             "ITU-T T.81, A.1 and A.2: blocks of 8 x 8 samples",
             verified="definition",
         ),
-        layout_format(
+        entry(
             "tegra-block-linear",
             "Tegra: blocks of block_height GOBs of 64 bytes x 8 rows, array Y X of pixels or bytes",
-            "... (Y b y z) (X u v c) -> ... Y X b u y v z c, y=4, z=2, u=2, v=2",
+            _tegra,
             ((16, 64), "uint8"),
             "py-tegra-swizzle 0.4.3, swizzle_block_linear",
-            sizes=_tegra,
             rule="b = block_height, by default 16; c = 128 / bits",
             verified="run: py-tegra-swizzle 0.4.3",
-            variants=tuple({"block_height": height} for height in (1, 2, 4, 8, 32)),
+            variants=grid(block_height=(16, 1, 2, 4, 8, 32)),
         ),
-        Format(
+        entry(
             "psvita-swizzled",
             "PS Vita: a swizzled texture, array Y X, padded to powers of two",
             _whole("YX", "XY"),
-            (),
             ((8, 16), "uint8"),
-            "bits of a pixel's index, from bit 0: y0 x0 y1 x1 ...; the upper bits of the longer axis on top",
             "Vita3K, texture code",
+            rule="for 8 x 16; bits of an index from bit 0: y0 x0 ..., upper bits of the longer axis on top",
             verified="run in NumPy: the expressions of Vita3K",
         ),
-        layout_format(
+        entry(
             "psvita-tiled",
             "PS Vita: a tiled texture, tiles of 32 x 32 pixels, array Y X",
-            "... (Y y) (X x) -> ... Y X y x, y=32, x=32",
+            ordered("... (Y y) (X x) -> ... Y X y x, y=32, x=32"),
             ((64, 64), "uint8"),
             "Vita3K, texture code",
             verified="run in NumPy: the expressions of Vita3K",
         ),
-        Format(
+        entry(
             "psp-swizzled",
             "PSP: blocks of 16 bytes x 8 rows, array Y X of pixels or bytes",
             _psp,
-            (),
             ((16, 64), "uint8"),
-            f"{_PSP}; y = 8; x = 128 / bits",
             "PSPSDK, swizzle_fast",
+            rule="x = 128 / bits",
             verified="read: not run",
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilejit.catalog.checks import one_of
-from tilejit.catalog.entries import Family, planes_format
+from tilejit.catalog.entries import Family, entry, grid, ordered
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes
 
@@ -18,11 +18,11 @@ _PAIRS = "(N j p) K -> N K j p, p=2"
 def _cuda(inner: int = 8) -> Packing:
     tiles = one_of("inner", inner, (2, 4, 8))
     order = f"(N n) (K i q r p) -> N K n r i p q, n=8, i={tiles // 2}, q=4, r=4, p=2"
-    return Packing(
-        (Plane("values", "N K", 4),),
-        (Field(("values",), order),),
-        tensors={"buffer": f"s32: N/8 K/{16 * tiles} 32 {tiles // 2}"},
+    return ordered(
+        order,
+        bits=4,
         multiples={"N": 8, "K": 16 * tiles},
+        tensor=f"s32: N/8 K/{16 * tiles} 32 {tiles // 2}",
     )
 
 
@@ -73,7 +73,7 @@ def _cpu(name: str, isa: str, capability: str, rows: int, halves: bool) -> Forma
         tensors={"buffer": "u8: N K/2"},
         multiples={"N": 16, "K": 2},
     )
-    return planes_format(
+    return entry(
         name,
         f"PyTorch's tinygemm on CPUs with {isa}: int4 weights, array N K, blocks of {rows} rows",
         packing,
@@ -96,19 +96,19 @@ FAMILY = Family(
     "tinygemm",
     "tinygemm: PyTorch's int4 weights",
     (
-        planes_format(
+        entry(
             "tinygemm-cuda",
             "PyTorch's tinygemm on NVIDIA GPUs: int4 weights, array N K; torchao pads N to 8 and K to 1024",
             _cuda,
             ((8, 128), "uint8"),
             _INT4MM,
             verified="expressions: the index formula evaluated; GPU not run",
-            variants=({"inner": 2}, {"inner": 4}),
+            variants=grid(inner=(8, 2, 4)),
         ),
         _cpu("tinygemm-cpu", "AVX-512", "avx512", 64, True),
         _cpu("tinygemm-cpu-avx2", "AVX2", "avx2", 32, True),
         _cpu("tinygemm-cpu-default", "neither AVX2 nor AVX-512", "default", 32, False),
-        planes_format(
+        entry(
             "tinygemm-scales-and-zeros",
             "PyTorch's tinygemm: scales and zeros, arrays N G, as pairs (scale, zero) in G N",
             _scales_and_zeros(),

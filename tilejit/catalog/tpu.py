@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from codegen import LayoutError
-from tilejit.catalog.entries import Family, layout_format
-from tilejit.catalog.format import Element, Format
+from tilejit.catalog.entries import Family, entry, ordered
+from tilejit.catalog.format import Element
+from tilejit.catalog.packing import rounded_up
 
 LANES = 128
 MAX_RANK = 1024
@@ -91,14 +92,10 @@ def _minor_pair(dims: tuple[int, ...], packing: int) -> tuple[int, int]:
     def cost(pair: tuple[int, int]) -> tuple[int, bool, int, int]:
         minor, second = pair
         height = _tile_height(dims[second], packing)
-        padded = _round_up(dims[minor], LANES) * _round_up(dims[second], height)
+        padded = rounded_up(dims[minor], LANES) * rounded_up(dims[second], height)
         return total // (dims[minor] * dims[second]) * padded, pair != (last, last - 1), -minor, -second
 
     return min(((m, s) for m in candidates for s in candidates if m != s), key=cost)
-
-
-def _round_up(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
 
 
 def _tpu_doc(element: Element, dims: tuple[int, ...]) -> str:
@@ -150,31 +147,28 @@ FAMILY = Family(
     "tpu-tiles",
     "TPU tiles, as XLA's compiler lays them out",
     (
-        Format(
+        entry(
             "tpu",
             "current TPU layouts: the dimension order with the least padding, tiles by dtype and size",
             _tpu,
-            (),
             ((16, 256), "bf16"),
-            _TPU_RULE,
             "layouts that XLA gives compiled TPU programs, v4 to v7",
+            rule=_TPU_RULE,
         ),
-        Format(
+        entry(
             "tpu-doc",
             "XLA's documented TPU tiles: row-major, tiles of 8 x 128, a second tile for narrow dtypes",
             _tpu_doc,
-            (),
             ((16, 256), "bf16"),
-            _DOC_RULE,
             "https://openxla.org/xla/tiled_layout",
+            rule=_DOC_RULE,
         ),
-        layout_format(
+        entry(
             "tpu-int4",
             "TPU int4: tiles of 64 x 128, 8 rows in 32 bits, array M N; T(64,128)(8,1)E(4)",
-            "(M t r) (N n) -> M N t n r, t=8, r=8, n=128",
+            ordered("(M t r) (N n) -> M N t n r, t=8, r=8, n=128", bits=4),
             ((64, 128), "uint8"),
             "https://openxla.org/xla/tiled_layout",
-            bits=4,
             verified="definition",
         ),
     ),

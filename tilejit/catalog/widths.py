@@ -6,6 +6,9 @@ from codegen import LayoutError
 from tilejit.catalog.checks import checked_int
 from tilejit.catalog.format import Element
 
+TILES = (32, *((rows, 32) for rows in (16, 8, 4, 2, 1)), (32, 16), 16)
+"""The tiles of Tenstorrent's cores, the most frequent first."""
+
 
 def by_width(name: str, element: Element, rule: dict[int, int], fix: str) -> int:
     """The entry of a format's rule for elements of that width in bits.

@@ -6,13 +6,14 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.catalog.checks import checked_int
-from tilejit.catalog.entries import Family, planes_format
+from tilejit.catalog.entries import Family, entry, grid
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents, xor
 
 _SOURCE = "google/XNNPACK@75db3c09, src/reference/packing.cc"
 _RUN = f"run: {_SOURCE}, compiled"
 _SKIPPED = "readers ignore the memory of missing rows, which is 0 here"
-_VARIANTS = tuple({"nr": nr, "kr": kr} for nr in (8, 2, 4, 16, 32) for kr in (1, 2, 4, 8))
+_NR = (8, 2, 4, 16, 32)
+_VARIANTS = grid(nr=_NR, kr=(4, 1, 2, 8))
 _ROTATED = tuple(
     {"nr": nr, "kr": kr, "sr": sr} for nr in (8, 4, 16, 32) for kr, sr in ((1, 4), (2, 4), (4, 2), (4, 4))
 )
@@ -120,16 +121,16 @@ FAMILY = Family(
     "xnnpack",
     "XNNPACK's weights",
     (
-        planes_format(
+        entry(
             "xnnpack-gemm",
             f"XNNPACK's f32 weights (goi), array N K, after the biases of nr rows; {_SKIPPED}",
             _f32,
             ((8, 8), "f32"),
             f"{_SOURCE}, xnn_pack_f32_gemm_goi_w",
             verified=_RUN,
-            variants=(*_VARIANTS, *_ROTATED),
+            variants=(*grid(nr=_NR, kr=(1, 2, 4, 8)), *_ROTATED),
         ),
-        planes_format(
+        entry(
             "xnnpack-gemm-qs8",
             f"XNNPACK's 8-bit weights (goi), array N K, after the biases of nr rows, less input_zero_point "
             f"times the sum of the row; {_SKIPPED}",
@@ -139,7 +140,7 @@ FAMILY = Family(
             verified=_RUN,
             variants=(*_VARIANTS, *_ROTATED),
         ),
-        planes_format(
+        entry(
             "xnnpack-gemm-qc4w",
             f"XNNPACK's 4-bit weights (goi) with zero point 8, array N K, after the biases of nr rows, "
             f"less 16 times input_zero_point times the sum of the row; {_SKIPPED}",

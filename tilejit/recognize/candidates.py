@@ -12,8 +12,9 @@ from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Packing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.calls import call_text
+from tilejit.layout.formats.examples import example_packing
 from tilejit.layout.formats.registry import find_format, formats
 
 
@@ -50,10 +51,7 @@ class Candidate:
     @lazy
     def example_packing(self) -> Packing | None:
         """The planes and fields of the format's example; None if a rule or a function decides the layout."""
-        if self.found is None or self.found.example is None:
-            return None
-        dims, dtype = self.found.example
-        return self.packing(primitive_type(dtype), dims)
+        return None if self.found is None else example_packing(self.found, self.parameters)
 
     @property
     def is_code(self) -> bool:

@@ -12,10 +12,11 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.catalog.packing import Packing, Plane, extents
+from tilejit.catalog.packing import Packing, Plane
 from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import buffer_sizes, pack_planes, unpack_planes
 from tilejit.layout.dtypes import lookup
+from tilejit.layout.formats.examples import example_planes
 from tilejit.recognize.candidates import Candidate, candidates
 from tilejit.recognize.changes import NOTHING, Change, changes
 from tilejit.recognize.other_planes import Planes
@@ -314,19 +315,11 @@ def _example(candidate: Candidate, packing: Packing, dims: tuple[int, ...]) -> l
 
 def random_planes(packing: Packing, name: str, dims: tuple[int, ...]) -> dict[str, Array]:
     """Random values of each plane; planes of any dtype are f16."""
-    sizes = packing.sizes(dims, name)
-    return {
-        plane.name: _random(plane, extents(plane.axes, sizes), np.random.default_rng(k))
-        for k, plane in enumerate(packing.planes)
-    }
 
+    def values(shape: tuple[int, ...], number: int, seed: int) -> Array:
+        return np.random.default_rng(seed).integers(0, number, shape)
 
-def _random(plane: Plane, dims: tuple[int, ...], rng: np.random.Generator) -> Array:
-    low, high = plane.code_range if plane.bits else (0, 100)
-    values = rng.integers(low, high + 1, dims)
-    if plane.bits:
-        return values.astype(plane.array_dtype)
-    return values.astype(lookup(plane.dtype or "f16").numpy)
+    return example_planes(packing, packing.sizes(dims, name), lookup("f16"), values)
 
 
 def _as_given(codes: Array, plane: Plane) -> Array:

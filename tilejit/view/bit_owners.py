@@ -10,16 +10,15 @@ import numpy as np
 
 from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
-from tilejit.catalog.packing import Packing, Plane, extents
+from tilejit.catalog.packing import Packing, Plane, extents, rounded_up
 from tilejit.copies.planes import pack_planes
-from tilejit.layout.dtypes import PrimitiveType, lookup, primitive_type
+from tilejit.layout.dtypes import PrimitiveType, lookup
+from tilejit.layout.formats.examples import free_element
 from tilejit.layout.formats.packings import find_packing
 from tilejit.layout.formats.registry import find_format
 
 CONSTANT, COMPUTED = -1, -2
 """Stand for the element of bits that no value changes, and of bits that several elements change."""
-SCALES = "f16"
-"""The dtype of planes that take any, beside a main plane of codes."""
 MOST_ELEMENTS = 1 << 16
 """The most elements of an array that is probed."""
 Bits = Mapping[str, Array]
@@ -75,7 +74,7 @@ def owners(text: str, dims: tuple[int, ...] | None = None, **parameters: Any) ->
         )
     sizes = packing.sizes(dims, f"the format {name!r}")
     shapes = {plane.name: extents(plane.axes, sizes) for plane in packing.planes}
-    free = _free(name, packing)
+    free = free_element(find_format(name), packing)
     lowest = {plane.name: _filled(plane, shapes[plane.name], 0, free) for plane in packing.planes}
 
     def packed(planes: Mapping[str, Array]) -> Bits:
@@ -105,12 +104,12 @@ def _small_dims(name: str, packing: Packing) -> tuple[int, ...]:
     """The dimensions of one record; for buffers without records, and axes within records, of the example."""
     example = find_format(name).example
     assert example is not None
-    axes = [axis for axis in packing.main.axes.split() if axis != "..."]
+    axes = packing.axes
     sizes = dict(zip(axes, example[0][len(example[0]) - len(axes) :], strict=True))
     sizes |= {axis: int(divisor or 1) for axis, _, divisor in _parts(packing.records) if axis in sizes}
-    multiples = packing.multiples or {}
+    multiples = packing.multiples
     return tuple(
-        lcm(size, multiples.get(axis, 1)) if packing.records else _rounded_up(size, multiples.get(axis, 1))
+        lcm(size, multiples.get(axis, 1)) if packing.records else rounded_up(size, multiples.get(axis, 1))
         for axis, size in sizes.items()
     )
 
@@ -118,16 +117,6 @@ def _small_dims(name: str, packing: Packing) -> tuple[int, ...]:
 def _parts(records: str) -> Iterator[tuple[str, str, str]]:
     """The axes of records: "R C/32" -> ("R", "", ""), ("C", "/", "32")."""
     return (word.partition("/") for word in records.split())
-
-
-def _rounded_up(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
-
-
-def _free(name: str, packing: Packing) -> PrimitiveType:
-    """The element type of planes that take any."""
-    example = find_format(name).example
-    return primitive_type(example[1]) if example and packing.main.is_free else lookup(SCALES)
 
 
 def _steps(plane: Plane) -> list[int]:

@@ -10,6 +10,8 @@ from tilejit.catalog.entries import fields_text
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Packing
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
+from tilejit.layout.formats.aliases import same_bytes
+from tilejit.layout.formats.examples import example_packing
 from tilejit.layout.formats.packings import packing_shape
 from tilejit.layout.formats.registry import find_format
 
@@ -124,48 +126,47 @@ def describe_format(name: str, **parameters: Any) -> FormatDescription:
     found.check_parameters(parameters)
     if found.example is None:
         return FormatDescription(
-            found.name, found.description, found.formula, found.source, found.parameters, None, None, None
+            found.name, found.description, found.rule, found.source, found.parameters, None, None, None
         )
     dims, dtype = found.example
-    packing = found.layout(primitive_type(dtype), dims, parameters)
+    packing = example_packing(found, parameters)
     dtypes: tuple[str, ...] | None = None
-    if not (isinstance(packing, Packing) and not packing.is_layout):
+    if packing is None or packing.is_layout:
         dtypes = tuple(known for known in _elements() if _takes(found, lookup(known), dims))
-    if isinstance(packing, Packing):
-        least, most = _ranks_of(packing)
-        more = _facts_of(packing)
+    if packing is not None:
+        least = len(packing.axes)
+        most, more = None if packing.takes_leading else least, _facts_of(packing)
     else:
         ranks = [rank for rank in range(MAX_RANK + 2) if _takes(found, primitive_type(dtype), (1,) * rank)]
         least, most, more = ranks[0], ranks[-1] if ranks[-1] <= MAX_RANK else None, {}
     return FormatDescription(
         found.name,
         found.description,
-        found.formula or (fields_text(packing) if isinstance(packing, Packing) else ""),
+        "; ".join(filter(None, ("" if packing is None else _order_text(packing), found.rule))),
         found.source,
         found.parameters,
         dtypes,
         least,
         most,
         verified=found.verified,
-        same_as=found.same_as,
+        same_as=same_bytes(found.name),
         **more,
     )
 
 
-def _ranks_of(packing: Packing) -> tuple[int, int | None]:
-    axes = packing.main.axes.split()
-    leading = axes[0] == "..."
-    return len(axes) - leading, None if leading else len(axes)
+def _order_text(packing: Packing) -> str:
+    """The pattern of a layout, or what each field of planes holds."""
+    return packing.fields[0].pattern if packing.is_layout else fields_text(packing)
 
 
 def _facts_of(packing: Packing) -> dict[str, Any]:
     """The facts of a packing that a description lists."""
     planes = tuple(f"{p.name} [{p.axes}] {p.values_text}" for p in packing.planes)
-    constraints = ", ".join(f"{axis} % {n}" for axis, n in (packing.multiples or {}).items())
+    constraints = ", ".join(f"{axis} % {n}" for axis, n in packing.multiples.items())
     paddings = {f.padding for f in packing.fields if f.padding}
     return {
         "planes": () if packing.is_layout and not packing.main.bits else planes,
-        "buffers": tuple(f"{name} {text}" for name, text in (packing.tensors or {}).items()),
+        "buffers": tuple(f"{name} {text}" for name, text in packing.tensors.items()),
         "constraints": constraints,
         "padding": ", ".join(map(str, sorted(paddings))),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError, dataclass
-from tilejit.catalog.format import ELEMENT_SIZE
+from tilejit.catalog.packing import SAME_ORDER as SAME_ORDER
 from tilejit.catalog.packing import Packing
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
@@ -18,8 +18,6 @@ from tilejit.layout.formats.registry import called
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.formats.strided import strided_shape
 from tilejit.layout.text.pattern_text import parse_pattern
-
-SAME_ORDER = "... -> ..."
 
 
 def packing_shape(
@@ -58,22 +56,20 @@ def find_packing(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, 
         TypeError: the format does not take a parameter.
     """
     found, own = called(text, parameters)
-    found.check_parameters(own)
-    if found.planes is None:
+    packing = found.packing(own)
+    if packing is None:
         raise LayoutError(f"the format {found.name!r} has no planes\n  pass one array")
-    packing: Packing = found.planes(**own)
     return found.name, own, packing
 
 
 def names_planes(text: str, parameters: dict[str, Any]) -> bool:
     """Whether a text names a format that is not a layout of one array."""
     found, own = called(text, parameters)
-    if found.planes is None:
+    if found.depends_on:
         return False
-    own.pop(ELEMENT_SIZE, None)  # of a layout of one array
-    found.check_parameters(own)
-    packing: Packing = found.planes(**own)
-    return not packing.is_layout
+    # Another keyword is the width of a layout's elements, or a mistake that the call reports.
+    packing = found.packing({key: own[key] for key in found.parameters or () if key in own})
+    return packing is not None and not packing.is_layout
 
 
 def pattern_shape(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen import LayoutError, lazy_pattern
-from tilejit.catalog.entries import Family
 from tilejit.catalog.families import families, find_in_catalog
 from tilejit.catalog.format import ELEMENT_SIZE, Dims, Format, keywords_of, refuse_reserved
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
@@ -14,6 +13,9 @@ from tilejit.layout.formats.calls import read_call
 from tilejit.layout.formats.installed import installed_formats, load_format
 from tilejit.layout.formats.pattern import cut
 from tilejit.layout.text.tags import is_tag, parse_tag, tag_format
+
+if TYPE_CHECKING:
+    from tilejit.catalog.entries import Family
 
 MAX_NAME = 64
 SHOWN = 6
@@ -229,6 +231,8 @@ def _nearest(name: str) -> str | None:
 def _find(name: str) -> Format | None:
     """The format that is registered, in the catalog, or installed; None if there is none."""
     found = _registered.get(name) or find_in_catalog(name)
+    if found is not None and found.name != name and _spells_a_tag(found.name):
+        found = None  # tags depend on case: nchw16c is a mistake for nChw16c
     if found is None and not is_tag(name):
         function = load_format(name)
         found = None if function is None else _function_format(name, function, None)

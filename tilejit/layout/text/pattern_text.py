@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from codegen import LayoutError, cached, lazy_pattern
 from tilejit.catalog.format import reserved_mistake
+from tilejit.catalog.packing import SAME_ORDER
 from tilejit.layout.formats.pattern import Group, Pattern, Size, TurnedAxis, checked_table, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
@@ -49,7 +50,7 @@ def spelled_out(text: str) -> str:
 
     "C" -> "... -> ..."    "tpu" -> "tpu"
     """
-    return "... -> ..." if text.strip() in ROW_MAJOR else text
+    return SAME_ORDER if text.strip() in ROW_MAJOR else text
 
 
 def parse_pattern(text: str) -> Pattern:
