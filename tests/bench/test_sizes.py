@@ -14,8 +14,9 @@ from rich.console import Console
 import tilejit as tj
 from bench import catalog, chart_figures, sizes
 from bench.__main__ import main
-from bench.arrays import bits, filled
+from bench.arrays import bits, filled, flat_bytes
 from bench.formats import FORMATS, Format
+from bench.jobs import UNTOUCHED
 from bench.measure import PeerFigure, Row
 from bench.narrow import expanded, squeezed
 from bench.saved import runs_of
@@ -31,6 +32,16 @@ def test_every_named_format_is_measured() -> None:
     measured = {case.name.removeprefix("pack ") for case in catalog.cases(True)}
     assert {*tj.formats()} - measured == {"tpu", "tpu-doc"}
     assert {"tpu", "tpu-doc"} & {named.name for named in FORMATS}
+
+
+def test_every_buffer_of_a_pack_is_cleared_before_it_is_checked() -> None:
+    (case,) = (case for case in catalog.cases(True) if case.name == "pack gptq-checkpoint")
+    job = case.make(1)
+    packed = job.ours()()
+    flat_bytes(job.out)[:] = UNTOUCHED
+    assert len(packed.buffers) == 4
+    for buffer in packed.buffers.values():
+        assert np.all(buffer.reshape(-1).view(np.uint8) == UNTOUCHED)
 
 
 @pytest.mark.parametrize("named", FORMATS, ids=spelled)
