@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, entry, grid, ordered
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, entry, grid, groups, ordered
 from tilejit.catalog.packing import Arrays, Field, Packing, Plane, PlaneSteps, Sizes
 
 _AUTO_ROUND = "auto-round 0.16.1, auto_round/utils/bit_packing.py"
@@ -51,13 +51,8 @@ def _gptq_zeros(version: int = 1, bits: int = 4) -> Packing:
     )
 
 
-def _groups(group: int) -> str:
-    """The extent of the axis of groups of K; -1 is one group."""
-    return "1" if group == -1 and not isinstance(group, bool) else f"K/{checked_int('group', group)}"
-
-
 def _gptq_checkpoint(bits: int = 4, group: int = 128, version: int = 1) -> Packing:
-    width, rows = one_of("bits", bits, _WIDTHS), _groups(group)
+    width, rows = one_of("bits", bits, _WIDTHS), groups(group)
     return Packing(
         (
             Plane("codes", "K N", width),
@@ -83,7 +78,7 @@ def _gptq_checkpoint(bits: int = 4, group: int = 128, version: int = 1) -> Packi
 
 
 def _awq_checkpoint(group: int = 128) -> Packing:
-    rows = _groups(group)
+    rows = groups(group)
     return Packing(
         (Plane("codes", "K N", 4), Plane("zeros", f"{rows} N", 4), Plane("scales", f"{rows} N")),
         (

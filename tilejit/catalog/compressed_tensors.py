@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.catalog.checks import checked_int, one_of
-from tilejit.catalog.entries import Family, entry, grid, ordered
+from tilejit.catalog.checks import one_of
+from tilejit.catalog.entries import Family, entry, grid, groups, ordered
 from tilejit.catalog.packing import Array, Codec, Field, Packing, Plane, Sizes, extents
 
 _VERSION = "compressed-tensors 0.20.0"
@@ -83,11 +83,10 @@ def _shape_of(buffer: str) -> Field:
 
 
 def _wna16(bits: int = 4, group: int = 128) -> Packing:
-    width, is_row = one_of("bits", bits, _WIDTHS), group == -1 and not isinstance(group, bool)
-    groups = "1" if is_row else f"K/{checked_int('group', group)}"
+    width, columns = one_of("bits", bits, _WIDTHS), groups(group)
     weight = _codes("weight", "N K", width)
-    scale = Plane("weight_scale", f"N {groups}")
-    zero = _codes("weight_zero_point", f"N {groups}", width)
+    scale = Plane("weight_scale", f"N {columns}")
+    zero = _codes("weight_zero_point", f"N {columns}", width)
     packed, packed_tensor = _words(weight, 1, "weight_packed")
     zeros, zeros_tensor = _words(zero, 0, "weight_zero_point")
     return Packing(
@@ -95,11 +94,11 @@ def _wna16(bits: int = 4, group: int = 128) -> Packing:
         (packed, Field(("weight_scale",), buffer="weight_scale"), zeros, _shape_of("weight_shape")),
         tensors={
             "weight_packed": packed_tensor,
-            "weight_scale": f"any: N {groups}",
+            "weight_scale": f"any: N {columns}",
             "weight_zero_point": zeros_tensor,
             "weight_shape": "s64: 2",
         },
-        multiples={} if is_row else {"K": group},
+        multiples={} if group == -1 else {"K": group},
         optional=("weight_zero_point",),
     )
 

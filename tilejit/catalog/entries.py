@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from codegen import dataclass
+from tilejit.catalog.checks import checked_int
 from tilejit.catalog.format import OF_THE_ARRAY, Dims, Element, Format
 from tilejit.catalog.packing import SAME_ORDER, Field, Packing, Plane
 
@@ -106,6 +107,11 @@ def ordered(
         tensors={"buffer": tensor} if tensor else {},
         multiples=multiples or {},
     )
+
+
+def groups(group: int) -> str:
+    """The extent of the axis of groups of K: 128 -> "K/128"; -1 is one group."""
+    return "1" if group == -1 else f"K/{checked_int('group', group)}"
 
 
 def renamed(found: Format, name: str, description: str, source: str, verified: str = "") -> Format:

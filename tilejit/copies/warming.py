@@ -20,8 +20,7 @@ from tilejit.copies.plan import cached_plan
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.formats.calls import read_call
-from tilejit.layout.formats.registry import find_format
+from tilejit.layout.formats.registry import called
 from tilejit.layout.strides import row_major_strides
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import pack_program, unpack_program
@@ -83,11 +82,10 @@ def check_format(name: str) -> None:
         LayoutError: the format does not exist, or a parameter is invalid.
         TypeError: the format does not take a parameter.
     """
-    called, parameters = read_call(name)
-    found = find_format(called)
+    found, _ = called(name, {})
     if found.example:
         dims, dtype = found.example
-        as_layout(called, dtype=dtype, dims=dims, **parameters)
+        as_layout(name, dtype=dtype, dims=dims)
 
 
 def warm_transposes(on_step: OnStep | None = None) -> Warmed:
@@ -114,7 +112,7 @@ def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], on_step: On
 
 def _format_specs(name: str) -> Iterator[Spec]:
     """Every layout to pack into and to unpack."""
-    small = (find_format(read_call(name)[0]).example or ((16, 16), ""))[0]
+    small = (called(name, {})[0].example or ((16, 16), ""))[0]
     seen = set()
     for element in PRIMITIVE_TYPES.values():
         if not element.is_array_element:

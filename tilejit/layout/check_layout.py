@@ -10,8 +10,7 @@ from tilejit.catalog.format import ELEMENT_SIZE
 from tilejit.cute.parsing import parse
 from tilejit.cute.text import is_cute
 from tilejit.layout.as_layout import ArrayUnknownError, as_layout, is_name
-from tilejit.layout.formats.calls import read_call
-from tilejit.layout.formats.registry import find_format
+from tilejit.layout.formats.registry import called
 from tilejit.layout.text.pattern_text import spelled_out
 
 
@@ -26,8 +25,8 @@ def check_layout(text: str, parameters: Mapping[str, Any]) -> None:
     """
     text = spelled_out(text)
     if is_name(text):
-        own = (key for key in parameters if key != ELEMENT_SIZE)
-        find_format(read_call(text)[0]).check_parameters(own)
+        found, own = called(text, parameters)
+        found.check_parameters(key for key in own if key != ELEMENT_SIZE)
     if is_cute(text):
         parse(text)
     with suppress(ArrayUnknownError):
