@@ -13,7 +13,7 @@ import pytest
 
 import tilejit as tj
 from tests.catalog.cases import Array, mix
-from tilejit.catalog.packing import extents
+from tilejit.catalog.packing import Plane, extents
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.formats.examples import example_packing, free_element
 from tilejit.layout.formats.examples import example_planes as planes_of_example
@@ -70,6 +70,11 @@ def test_planes_come_back(name: str) -> None:
         out = {key: np.zeros_like(buffer) for key, buffer in packed.buffers.items()}
         tj.pack(planes, name, out=out)
         assert all(np.array_equal(out[key], buffer) for key, buffer in packed.buffers.items())
+
+
+def test_codes_of_more_than_a_byte_are_a_mistake() -> None:
+    with pytest.raises(AssertionError, match="plane scales: expected 0 to 8 bits, got 16"):
+        Plane("scales", "N", 16)
 
 
 CODECS = [name for name, p in FORMATS.items() if p.steps or any(field.codec for field in p.fields)]

@@ -43,7 +43,7 @@ class FormatDescription:
         constraints: the dimensions that must be multiples, and of what; other dimensions are padded.
         padding: the value of padding elements that differs from 0, in words; else empty.
         verified: how TileJIT's bytes were compared with those of the source; empty if the definition decides.
-        same_as: other names of the same order of bytes.
+        same_as: other formats with the same bytes, for arrays that both take, without parameters.
     """
 
     name: str
