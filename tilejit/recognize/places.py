@@ -12,7 +12,7 @@ from codegen import dataclass
 from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Field, Packing, Sizes, extents
 from tilejit.copies.plane_fields import Elements, place_fields
-from tilejit.layout.formats.blocking import Blocking, Turn
+from tilejit.layout.formats.blocking import Blocking, Permutation
 from tilejit.layout.formats.packings import SAME_ORDER
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.changes import Index
@@ -55,12 +55,12 @@ def slots_of(blocking: Blocking, index: Index) -> Array:
                 rest = upper
         if sizes[0] > 1:
             values[dim, 0] = rest
-    for turn in blocking.turns:
-        if turn.reverses and turn.digit in values:
-            values[turn.digit] = blocking.size(turn.digit) - 1 - values[turn.digit]
-    for turn in blocking.turns:
-        if not turn.reverses and turn.digit in values:
-            values[turn.digit] = _turned(values, turn, blocking.size(turn.digit))
+    for one in blocking.permutations:
+        if one.reverses and one.digit in values:
+            values[one.digit] = blocking.size(one.digit) - 1 - values[one.digit]
+    for one in blocking.permutations:
+        if not one.reverses and one.digit in values:
+            values[one.digit] = _turned(values, one, blocking.size(one.digit))
     out, stride = np.zeros(np.shape(index[0]) if index else (), np.int64), 1
     for digit in reversed(blocking.order):
         if digit in values:
@@ -69,15 +69,15 @@ def slots_of(blocking: Blocking, index: Index) -> Array:
     return out
 
 
-def _turned(values: Mapping[tuple[int, int], Array], turn: Turn, size: int) -> Array:
+def _turned(values: Mapping[tuple[int, int], Array], one: Permutation, size: int) -> Array:
     """The positions of a digit that another one or a table moves."""
-    own = values[turn.digit]
-    if turn.by is None:
-        return np.array(turn.table)[own]
-    by = values.get(turn.by, 0)
-    if turn.operation == "^":
+    own = values[one.digit]
+    if one.by is None:
+        return np.array(one.table)[own]
+    by = values.get(one.by, 0)
+    if one.operation == "^":
         return own ^ by
-    return (own + by if turn.operation == "+" else own - by) % size
+    return (own + by if one.operation == "+" else own - by) % size
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _form(packing: Packing) -> Form:
     steps = [lcm(block, multiple) for block, multiple in zip(blocks, multiples, strict=True)]
     dims = tuple(step * prime for step, prime in zip(steps, _PRIMES[:rank], strict=True))
     blocking = pattern.blocking(dims, field.sizes)
-    if blocking.turns:
+    if blocking.permutations:
         return repr((plane, field))
     digits: list[tuple[int, int, int]] = []  # dimension, step in it, and size
     for digit in blocking.order:

@@ -20,14 +20,14 @@ class DigitName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A digit that memory does not count up.
+class Permutation:
+    """A digit whose values have another order in memory.
 
     Attributes:
         digit: the digit.
         by: the digit that moves it.
         operation: how: "+" and "-" modulo the size of `digit`, or "^". Empty without `by`.
-        table: the position of each value; without one and without `by`, the digit counts down.
+        table: the position of each value; without one and without `by`, the digit is reversed.
     """
 
     digit: DigitName
@@ -37,7 +37,7 @@ class Turn:
 
     @property
     def reverses(self) -> bool:
-        """Whether the digit counts down."""
+        """Whether the digit is reversed."""
         return self.by is None and not self.table
 
 
@@ -53,8 +53,8 @@ class Blocking:
         digits: for each dimension the sizes of its digits, the most major first; a product beyond the
             dimension is padding.
         order: every digit once, in memory order, the most major first.
-        turns: the digits that memory does not count up, each once. Those that are read, `by`, come after the
-            turns that read them.
+        permutations: the digits whose values have another order in memory, each once. Those that are read,
+            `by`, come after the permutations that read them.
 
     Raises:
         LayoutError: at construction, if digits are smaller than a dimension, or the order does not name each
@@ -65,7 +65,7 @@ class Blocking:
     dimensions: tuple[int, ...]
     digits: tuple[tuple[int, ...], ...]
     order: tuple[DigitName, ...]
-    turns: tuple[Turn, ...] = ()
+    permutations: tuple[Permutation, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that digits cover the dimensions and that the order names each once."""
@@ -79,14 +79,14 @@ class Blocking:
         for size, sizes in zip(dims, digits, strict=True):
             _check_digits(size, sizes)
         order = tuple(int_tuple(digit, "a digit") for digit in self.order)
-        if sorted(order) != self.places:
+        if sorted(order) != self.axes:
             raise LayoutError(
                 "the order does not name every digit once\n  pass each (dimension, number) once"
             )
         set_fields(self, order=tuple(DigitName(*digit) for digit in order))
 
     @property
-    def places(self) -> list[DigitName]:
+    def axes(self) -> list[DigitName]:
         """Every digit, in the order of the reshaped array's axes."""
         return [DigitName(dim, k) for dim, sizes in enumerate(self.digits) for k in range(len(sizes))]
 
@@ -130,15 +130,15 @@ class Blocking:
         Raises:
             LayoutError: the code needs more than NumPy's 64 dimensions.
         """
-        out, axis = Recipe(self.dimensions, fill), self.places.index
+        out, axis = Recipe(self.dimensions, fill), self.axes.index
         out.pad(self.padded)
         out.reshape(tuple(size for sizes in self.digits for size in sizes))
-        out.flip(tuple(axis(turn.digit) for turn in self.turns if turn.reverses))
-        for turn in self.turns:
-            if turn.by is not None:
-                out.move(axis(turn.digit), turn.operation, axis(turn.by))
-            elif turn.table:
-                out.place(axis(turn.digit), turn.table)
+        out.flip(tuple(axis(one.digit) for one in self.permutations if one.reverses))
+        for one in self.permutations:
+            if one.by is not None:
+                out.move(axis(one.digit), one.operation, axis(one.by))
+            elif one.table:
+                out.place(axis(one.digit), one.table)
         out.transpose(tuple(axis(digit) for digit in self.order))
         out.flatten(prod(self.padded))
         if shape is not None:

@@ -100,7 +100,7 @@ def record_shape(
     blocking = parse_pattern(pattern or SAME_ORDER).blocking(dims, sizes)
     if 0 in dims or any(map(blocking.is_padded, range(len(dims)))) or any(n % bits for n in astuple(place)):
         return None
-    if any(turn.by is not None for turn in blocking.turns):
+    if any(one.by is not None for one in blocking.permutations):
         return None
     inner, order = 1, list(blocking.order)
     while order and inner * bits < place.length:
@@ -109,7 +109,7 @@ def record_shape(
     if inner * bits != place.length:
         return None
     pitches = {order[-1]: place.pitch // bits} if order else {}
-    backward = frozenset(turn.digit for turn in blocking.turns)
+    backward = frozenset(one.digit for one in blocking.permutations)
     start = place.start // bits
     return strided_shape(blocking, element, bits % 8, reversed_digits=backward, offset=start, pitches=pitches)
 

@@ -13,13 +13,13 @@ from tilejit.catalog.checks import checked_int
 from tilejit.catalog.format import nearest_keyword
 from tilejit.cute.digit_step import check_permutation
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.formats.blocking import Blocking, DigitName, Turn
+from tilejit.layout.formats.blocking import Blocking, DigitName, Permutation
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import Token, mistake
 
 Size = int | tuple[int, ...]
 Sizes = Mapping[str, object]
-Places = dict[str, list[DigitName]]
+Digits = dict[str, list[DigitName]]
 """The digits of each axis."""
 
 
@@ -33,8 +33,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedAxis:
-    """An axis that memory does not count up: -p, or j+i, j-i or j^i, whose position depends on two indices.
+class PermutedAxis:
+    """An axis whose indices have another order in memory: reversed, -p, or moved by another, j+i, j-i or j^i.
 
     Attributes:
         axis: the axis.
@@ -56,14 +56,14 @@ class Pattern:
         groups: the groups of the left side.
         order: the names in memory order.
         sizes: the sizes in the text; a table of positions for an axis that has one.
-        turned: the axes that memory does not count up, each before those that it reads.
+        permuted: the axes whose indices have another order in memory, each before those that it reads.
     """
 
     text: str
     groups: tuple[Group, ...]
     order: tuple[str, ...]
     sizes: tuple[tuple[str, Size], ...]
-    turned: tuple[TurnedAxis, ...] = ()
+    permuted: tuple[PermutedAxis, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,50 +86,50 @@ class Pattern:
         known, tables = self._known(sizes)
         groups = self._spread(dims)
         digits: list[tuple[int, ...]] = []
-        places: Places = {"...": []}
+        of_axis: Digits = {"...": []}
         units: list[int] = []
         for dim, (size, group) in enumerate(zip(dims, groups, strict=True)):
             if group.ellipsis:
                 digits.append((size,))
-                places["..."].append(DigitName(dim, 0))
+                of_axis["..."].append(DigitName(dim, 0))
                 continue
             digits.append(self._digits(dim, size, group, known) or (1,))
-            places.update({axis.text: [DigitName(dim, k)] for k, axis in enumerate(group.axes)})
+            of_axis.update({axis.text: [DigitName(dim, k)] for k, axis in enumerate(group.axes)})
             if not group.axes:
                 units.append(dim)
-        order = [digit for name in self.order for digit in places[name]]
+        order = [digit for name in self.order for digit in of_axis[name]]
         plain = Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
-        if not (self.turned or tables):
+        if not (self.permuted or tables):
             return plain
-        turns = [self._turn(turned, plain, places, tables) for turned in self.turned]
+        permutations = [self._permutation(permuted, plain, of_axis, tables) for permuted in self.permuted]
         # An axis with a table comes last, so that others read its index as it is.
-        turns += [
-            Turn(digit, table=table)
+        permutations += [
+            Permutation(digit, table=table)
             for name, table in tables.items()
-            for digit in places[name]
+            for digit in of_axis[name]
             if len(table) > 1
         ]
-        return replace(plain, turns=tuple(turn for turn in turns if turn))
+        return replace(plain, permutations=tuple(one for one in permutations if one))
 
-    def _turn(
-        self, turned: TurnedAxis, plain: Blocking, places: Places, tables: Mapping[str, object]
-    ) -> Turn | None:
-        """The turn of a digit; None if it has no effect."""
-        (digit,) = places[turned.axis.text]
-        if turned.axis.text in tables:
+    def _permutation(
+        self, permuted: PermutedAxis, plain: Blocking, of_axis: Digits, tables: Mapping[str, object]
+    ) -> Permutation | None:
+        """The permutation of a digit; None if it has no effect."""
+        (digit,) = of_axis[permuted.axis.text]
+        if permuted.axis.text in tables:
             raise mistake(
                 self.text,
-                turned.axis.at,
-                f"{turned.axis.text} has a table of positions, which already says where each index lies",
-                f"pass a number as {turned.axis.text}=, or remove the sign",
+                permuted.axis.at,
+                f"{permuted.axis.text} has a table of positions, which already says where each index lies",
+                f"pass a number as {permuted.axis.text}=, or remove the sign",
             )
-        if turned.by is None:
-            return Turn(digit) if plain.size(digit) > 1 else None
-        (by,) = places[turned.by.text]
+        if permuted.by is None:
+            return Permutation(digit) if plain.size(digit) > 1 else None
+        (by,) = of_axis[permuted.by.text]
         sizes = plain.size(digit), plain.size(by)
-        if turned.operation != "^":
-            return Turn(digit, by, turned.operation) if min(sizes) > 1 else None
-        for axis, size in zip((turned.axis, turned.by), sizes, strict=True):
+        if permuted.operation != "^":
+            return Permutation(digit, by, permuted.operation) if min(sizes) > 1 else None
+        for axis, size in zip((permuted.axis, permuted.by), sizes, strict=True):
             if size & (size - 1):
                 raise mistake(
                     self.text,
@@ -140,12 +140,12 @@ class Pattern:
         if sizes[1] > sizes[0] > 0:
             raise mistake(
                 self.text,
-                turned.by.at,
-                f"{turned.by.text} has {shown(sizes[1])} values, more than the {shown(sizes[0])} of "
-                f"{turned.axis.text}",
+                permuted.by.at,
+                f"{permuted.by.text} has {shown(sizes[1])} values, more than the {shown(sizes[0])} of "
+                f"{permuted.axis.text}",
                 f"split it on the left, and XOR with a part of {shown(sizes[0])} values",
             )
-        return Turn(digit, by, "^") if sizes[1] > 1 else None
+        return Permutation(digit, by, "^") if sizes[1] > 1 else None
 
     def _known(self, sizes: Sizes) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
         """The sizes from both the text and keywords, and the tables among them."""

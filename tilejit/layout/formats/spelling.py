@@ -41,16 +41,16 @@ def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> 
     [40,300] as (5,8) and (3,128), with contiguous blocks, of f32 -> f32[40,300]{1,0:T(8,128)}
     the same of s4, 4 bits -> s4[40,300]{1,0:T(8,128)E(4)}
 
-    If digits are turned, it is a CuteShape.
+    If digits are permuted, it is a CuteShape.
 
     Raises:
         LayoutError: there are more digits than tiles can order, the buffer exceeds 2^63 bits, or `bits` is
             neither the element's width nor its storage width.
     """
-    if blocking.turns:
-        with compiler_lock:  # few patterns turn digits
-            from tilejit.layout.formats.turned import turned_shape
-        return turned_shape(blocking, element, bits)
+    if blocking.permutations:
+        with compiler_lock:  # few patterns permute digits
+            from tilejit.layout.formats.permuted import permuted_shape
+        return permuted_shape(blocking, element, bits)
     width = width_of(element, bits)
     minor_to_major, tiles = spell(blocking)
     return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=width)
@@ -203,8 +203,7 @@ def _sure_keys(blocking: Blocking, order: Order) -> Keys:
 
 def _tiles(blocking: Blocking, order: Order, keys: Keys) -> Tiles:
     """The tiles that sort digits by these keys."""
-    places = blocking.places
-    axes = [[digit for digit in places if digit.dim == dim] for dim in order]
+    axes = [[digit for digit in blocking.axes if digit.dim == dim] for dim in order]
     tiles: list[tuple[int, ...]] = []
     for bit in range(max(keys.values(), default=0).bit_length()):
         taken = [[digit for digit in axis if keys[digit] >> bit & 1] for axis in axes]

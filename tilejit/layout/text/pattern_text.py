@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from codegen import LayoutError, cached, lazy_pattern
 from tilejit.catalog.format import reserved_mistake
 from tilejit.catalog.packing import SAME_ORDER
-from tilejit.layout.formats.pattern import Group, Pattern, Size, TurnedAxis, checked_table, cut
+from tilejit.layout.formats.pattern import Group, Pattern, PermutedAxis, Size, checked_table, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
 _PATTERN = Grammar.of(
@@ -79,7 +79,7 @@ class _Reader(Reader):
         groups = self.left()
         axes = {axis.text: axis for group in groups for axis in group.axes}
         spread = next((group for group in groups if group.ellipsis), None)
-        order, turned = self.right(set(axes) | ({"..."} if spread else set()))
+        order, permuted = self.right(set(axes) | ({"..."} if spread else set()))
         missing = next((axis for axis in axes.values() if axis.text not in order), None)
         if missing or (spread and "..." not in order):
             lost = missing or Token("sign", "...", spread.at if spread else 0)
@@ -89,7 +89,7 @@ class _Reader(Reader):
                 lost,
             )
         sizes = self.sizes(axes)
-        return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()), self.sorted(turned))
+        return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()), self.sorted(permuted))
 
     def left(self) -> list[Group]:
         groups: list[Group] = []
@@ -143,9 +143,9 @@ class _Reader(Reader):
             self.fail("a number other than 1 is not an axis", "give it a name, and its size as mi=8")
         self.take()
 
-    def right(self, known: set[str]) -> tuple[list[str], dict[str, TurnedAxis]]:
+    def right(self, known: set[str]) -> tuple[list[str], dict[str, PermutedAxis]]:
         order: dict[str, None] = {}
-        turned: dict[str, TurnedAxis] = {}
+        permuted: dict[str, PermutedAxis] = {}
         opened: list[Token] = []
         while self.now.kind != "end" and self.now.text != ",":
             token = self.now
@@ -157,19 +157,19 @@ class _Reader(Reader):
                 self.take()
                 opened.pop()
             elif token.kind == "name" or token.text in ("...", "-"):
-                found = self.turned(known)
+                found = self.permuted(known)
                 if found.axis.text in order:
                     self.fail(f"{cut(found.axis.text)} occurs twice right of ->", "keep one", found.axis)
                 order[found.axis.text] = None
                 if found.operation:
-                    turned[found.axis.text] = found
+                    permuted[found.axis.text] = found
             else:
                 self.fail(f"{cut(token.text)!r} is not allowed here", "write the axes in memory order")
         if opened:
             self.fail("')' is missing", "close the parenthesis", opened[-1])
-        return list(order), turned
+        return list(order), permuted
 
-    def turned(self, known: set[str]) -> TurnedAxis:
+    def permuted(self, known: set[str]) -> PermutedAxis:
         """Read an axis right of the arrow, reversed or with the axis that moves it."""
         if self.now.text == "-":
             return self.reversed(known)
@@ -178,7 +178,7 @@ class _Reader(Reader):
             self.fail(f"{axis.text} does not occur left of ->", "name it there, or remove it", axis)
         sign = self.operation(axis)
         if sign is None:
-            return TurnedAxis(axis, "")
+            return PermutedAxis(axis, "")
         self.take()
         if axis.text == "...":
             self.fail("... cannot be moved: it stands for several axes", "name the axis", sign)
@@ -187,9 +187,9 @@ class _Reader(Reader):
         )
         if by.text == axis.text:
             self.fail(f"{cut(by.text)} moves itself", f"name another axis after {sign.text}", by)
-        return TurnedAxis(axis, sign.text, by)
+        return PermutedAxis(axis, sign.text, by)
 
-    def reversed(self, known: set[str]) -> TurnedAxis:
+    def reversed(self, known: set[str]) -> PermutedAxis:
         """Read -p."""
         sign, fix = self.take(), "write -p to reverse the axis p, and a-b to subtract b from a"
         axis = self.known_axis(known, "- is not before an axis", fix)
@@ -197,7 +197,7 @@ class _Reader(Reader):
             self.fail("- stands alone", fix, sign)
         if self.operation(axis):
             self.fail(f"{cut(axis.text)} is reversed and moved", "keep one of the two signs", sign)
-        return TurnedAxis(axis, "-")
+        return PermutedAxis(axis, "-")
 
     def operation(self, axis: Token) -> Token | None:
         """The sign that directly follows an axis, if one does."""
@@ -213,11 +213,11 @@ class _Reader(Reader):
             self.fail(f"{cut(self.now.text)} does not occur left of ->", "name it there, or remove it")
         return self.take()
 
-    def sorted(self, turned: Mapping[str, TurnedAxis]) -> tuple[TurnedAxis, ...]:
-        """The turned axes, each before those that it reads, so that it reads indices as they are."""
-        left, out = dict(turned), list[TurnedAxis]()
-        for axis in turned.values():
-            if axis.by and (read := turned.get(axis.by.text)) and read.by is None:
+    def sorted(self, permuted: Mapping[str, PermutedAxis]) -> tuple[PermutedAxis, ...]:
+        """The permuted axes, each before those that it reads, so that it reads indices as they are."""
+        left, out = dict(permuted), list[PermutedAxis]()
+        for axis in permuted.values():
+            if axis.by and (read := permuted.get(axis.by.text)) and read.by is None:
                 self.fail(
                     f"{cut(axis.by.text)} is reversed, and moves {cut(axis.axis.text)}",
                     "reverse neither, or keep only one of the signs",

@@ -22,7 +22,7 @@ HASH = (np.arange(1 << 12, dtype=np.uint32) * 2654435761 >> 16).astype(np.int64)
 
 
 @st.composite
-def turned(draw: Any) -> tuple[str, tuple[int, ...], dict[str, Any], list[list[str]], list[str]]:
+def permuted(draw: Any) -> tuple[str, tuple[int, ...], dict[str, Any], list[list[str]], list[str]]:
     """A pattern, dimensions, sizes or tables, the axes of each dimension, and the right side."""
     sizes: dict[str, int] = {}
     groups: list[list[str]] = []
@@ -83,9 +83,9 @@ def packed(
     return out
 
 
-@given(turned())
+@given(permuted())
 @settings(max_examples=examples(40, full=400))
-def test_a_turned_pattern_moves_the_index_of_an_axis(case: Any) -> None:
+def test_a_permuted_pattern_moves_the_index_of_an_axis(case: Any) -> None:
     pattern, dims, sizes, groups, right = case
     x = np.resize(HASH, dims).astype(np.int32) + 1
     t = tj.pack(x, pattern, **sizes)
