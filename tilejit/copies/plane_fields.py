@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -14,7 +15,9 @@ from tilejit.catalog.packing import Field, Packing, Plane, Sizes, extents
 from tilejit.copies.bit_streams import pack_stream, stream_bytes, unpack_stream
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, from_numpy, lookup
-from tilejit.layout.formats.packings import SAME_ORDER, Place, pattern_shape, record_shape
+from tilejit.layout.formats.blocking import Blocking
+from tilejit.layout.formats.packings import Place, field_blocking, record_shape
+from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.programs.tuning import DEFAULT
 from tilejit.tiled.outputs import padding_of
@@ -29,121 +32,126 @@ class PlacedField:
     """A field of an array with known dimensions, and its bytes in each record of a buffer.
 
     Attributes:
-        packing: the packing.
         field: the field.
         sizes: the size of each axis.
-        elements: the element type of each plane.
+        order: the order of the field's elements; None if a codec packs them.
+        element: the type of an element: that of the plane, u1, u2 or u4 for codes of that width, and u8 for
+            other codes.
+        bits: the width of an element in the buffer.
         records: the number of records.
-        start: the first byte in a record.
         length: the bytes in a record.
+        start: the first byte in a record.
         pitch: the bytes of a record.
     """
 
-    packing: Packing
     field: Field
     sizes: Sizes
-    elements: Elements
+    order: Blocking | None
+    element: PrimitiveType
+    bits: int
     records: int
-    start: int
     length: int
-    pitch: int
-
-    @property
-    def plane(self) -> Plane:
-        """The first plane."""
-        return self.packing.plane(self.field.planes[0])
+    start: int = 0
+    pitch: int = 0
 
     @property
     def layout(self) -> CuteShape | None:
         """The layout of the field's elements in the whole buffer; None if strides do not say it."""
-        field = self.field
-        bits = field_bits(field, self.plane)
-        if field.codec or field.words or bits in (3, 5, 6, 7):
+        if self.order is None or self.field.words or self._is_stream:
             return None
-        element = _element(bits, self.elements[self.plane.name])
         place = Place(8 * self.start, 8 * self.length, 8 * self.pitch)
-        dims = _field_dims(field, self.plane, self.sizes)
-        return record_shape(field.pattern, field.sizes or {}, element, dims, place)
+        return record_shape(self.order, self.element, self.bits, place)
 
-    def write(self, buffer: Array, arrays: Mapping[str, Array], threads: int | None) -> None:
-        """Write the field to its bytes of each record of a flat buffer."""
-        spec = None if self.field.codec else self.layout
-        if spec is not None:
-            values = _stored(self.field, arrays).view(spec.dtype)
-            target = buffer[: spec.size_in_bytes]
-            _pack(values, spec, None, threads, target if spec.packed else target.view(spec.dtype))
-            return
-        data = self._encoded(arrays, threads)
-        buffer.reshape(self.records, self.pitch)[:, self.start : self.start + self.length] = data.reshape(
-            self.records, self.length
-        )
-
-    def read(self, buffer: Array, planes: Mapping[str, Array], threads: int | None) -> dict[str, Array]:
-        """Return the arrays, or the bits of codes, that the field holds; `planes` has those that it uses."""
-        spec = None if self.field.codec else self.layout
-        if spec is not None:
-            own = buffer[: spec.size_in_bytes]
-            values = TiledArray(own if spec.packed else own.view(spec.dtype), spec).unpack(threads=threads)
-            return self._planes(values)
-        rows = buffer.reshape(self.records, self.pitch)[:, self.start : self.start + self.length]
-        return self._decoded(np.ascontiguousarray(rows).reshape(-1), planes, threads)
-
-    def _encoded(self, arrays: Mapping[str, Array], threads: int | None) -> Array:
-        """The field's bytes, those of each record contiguous."""
+    def encoded(self, arrays: Mapping[str, Array], threads: int | None) -> Array:
+        """What `write` stores: the elements if the field has a layout in the buffer, otherwise its bytes."""
         field = self.field
         if field.codec:
             given = tuple(arrays[name] for name in (*field.planes, *field.uses))
             return field.codec.encode(given, self.sizes).reshape(-1)
-        spec, bits = field_layout(self.packing, field, self.sizes, self.elements)
-        values = _stored(field, arrays).view(spec.dtype)
+        values = _stored(field, arrays)
+        if self.layout is not None:
+            return values
+        spec = self._own_layout
         flat = _pack(values, spec, padding_of(field.padding or None, spec, None), threads)
-        if bits != spec.bits:
-            flat = pack_stream(flat, bits)
+        if self._is_stream:
+            flat = pack_stream(flat, self.bits)
         return _moved_words(flat, field, self.sizes, back=False)
 
-    def _decoded(self, data: Array, planes: Mapping[str, Array], threads: int | None) -> dict[str, Array]:
-        field = self.field
-        if field.codec:
-            shaped = data.reshape(extents(field.codec.extents, self.sizes))
-            used = (planes[name] for name in field.uses)
-            return dict(zip(field.planes, field.codec.decode(shaped, self.sizes, *used), strict=True))
-        spec, bits = field_layout(self.packing, field, self.sizes, self.elements)
-        flat = _moved_words(data, field, self.sizes, back=True)
-        if bits != spec.bits:
-            flat = unpack_stream(flat, bits, spec.physical_size)
-        values = TiledArray(flat if spec.packed else flat.view(spec.dtype), spec).unpack(threads=threads)
-        return self._planes(values)
+    def write(self, buffer: Array, encoded: Array, threads: int | None) -> None:
+        """Write the field to its bytes of each record of a flat buffer."""
+        spec = self.layout
+        if spec is None:
+            self._rows(buffer)[...] = encoded.reshape(self.records, self.length)
+        else:
+            _pack(encoded, spec, None, threads, _elements(buffer[: spec.size_in_bytes], spec))
 
-    def _planes(self, values: Array) -> dict[str, Array]:
-        """The elements of a field as codes of its planes."""
-        codes, names = self._codes(values), self.field.planes
-        if len(names) == 1:
-            return {names[0]: codes}
-        return {name: np.ascontiguousarray(codes[..., k]) for k, name in enumerate(names)}
-
-    def _codes(self, values: Array) -> Array:
-        """The elements of a field as the codes of its plane."""
-        if not self.plane.bits:
-            return values
-        field, bits = self.field, field_bits(self.field, self.plane)
-        values = values.view(np.uint8)
-        if bits < 8:
-            values = values & np.uint8((1 << bits) - 1)
+    def read(self, buffer: Array, planes: Mapping[str, Array], threads: int | None) -> dict[str, Array]:
+        """Return the arrays, or the bits of codes, that the field holds; `planes` has those that it uses."""
+        field, layout = self.field, self.layout
+        if layout is not None:
+            spec: Spec = layout
+            data = buffer[: spec.size_in_bytes]
+        else:
+            data = np.ascontiguousarray(self._rows(buffer)).reshape(-1)
+            if field.codec:
+                shaped = data.reshape(extents(field.codec.extents, self.sizes))
+                used = (planes[name] for name in field.uses)
+                return dict(zip(field.planes, field.codec.decode(shaped, self.sizes, *used), strict=True))
+            spec, data = self._own_layout, _moved_words(data, field, self.sizes, back=True)
+            if self._is_stream:
+                data = unpack_stream(data, self.bits, spec.physical_size)
+        out = np.empty(spec.dimensions, np.uint8) if self.bits < 8 else None
+        values = TiledArray(_elements(data, spec), spec).unpack(out=out, threads=threads)
         if field.values:
             values = field.values.decode(values)
-        return values << np.uint8(field.take[0]) if field.take and field.take[0] else values
+        if field.take and field.take[0]:
+            values = values << np.uint8(field.take[0])
+        if len(field.planes) == 1:
+            return {field.planes[0]: values}
+        return {name: np.ascontiguousarray(values[..., k]) for k, name in enumerate(field.planes)}
+
+    @property
+    def _is_stream(self) -> bool:
+        """Whether elements have a width that does not divide a byte."""
+        return self.bits < 8 and 8 % self.bits != 0
+
+    @property
+    def _own_layout(self) -> Spec:
+        """The layout of the elements in the field's own bytes; those of a stream have a byte each."""
+        assert self.order is not None
+        return blocked_shape(self.order, self.element, self.element.bits % 8 if self.bits < 8 else 0)
+
+    def _rows(self, buffer: Array) -> Array:
+        """The field's bytes in a flat buffer: a row for each record."""
+        return buffer.reshape(self.records, self.pitch)[:, self.start : self.start + self.length]
 
 
 def place_fields(packing: Packing, buffer: str, sizes: Sizes, elements: Elements) -> list[PlacedField]:
     """The fields of one buffer whose planes have elements, each with its bytes in a record."""
-    fields = [f for f in packing.fields if f.buffer == buffer and all(p in elements for p in f.planes)]
     records = prod(extents(packing.records, sizes)) if packing.records else 1
-    lengths = [_field_bytes(packing, field, sizes, elements) // max(records, 1) for field in fields]
-    starts = [sum(lengths[:k]) for k in range(len(fields))]
-    return [
-        PlacedField(packing, field, sizes, elements, records, start, length, sum(lengths))
-        for field, start, length in zip(fields, starts, lengths, strict=True)
-    ]
+    placed: list[PlacedField] = []
+    pitch = 0
+    for field in packing.fields:
+        if field.buffer == buffer and all(plane in elements for plane in field.planes):
+            placed.append(replace(_sized(packing, field, sizes, elements, records), start=pitch))
+            pitch += placed[-1].length
+    return [replace(one, pitch=pitch) for one in placed]
+
+
+def _sized(packing: Packing, field: Field, sizes: Sizes, elements: Elements, records: int) -> PlacedField:
+    """A field with its length in a record, at the start of it."""
+    if field.codec:
+        size = prod(extents(field.codec.extents, sizes))
+        return PlacedField(field, sizes, None, lookup("u8"), 8, records, size // max(records, 1))
+    plane = packing.plane(field.planes[0])
+    element, stack = elements[plane.name], (len(field.planes),) if len(field.planes) > 1 else ()
+    bits = field.take[1] if field.take else plane.bits
+    if bits in (1, 2, 4):
+        element = PRIMITIVE_TYPES[f"u{bits}"]
+    order = field_blocking(field, (*extents(plane.axes, sizes), *stack))
+    bits = bits or element.storage_bits
+    size = stream_bytes(prod(order.padded), bits)
+    return PlacedField(field, sizes, order, element, bits, records, size // max(records, 1))
 
 
 def element_of(plane: Plane, array: Array | None) -> PrimitiveType:
@@ -155,44 +163,6 @@ def element_of(plane: Plane, array: Array | None) -> PrimitiveType:
     if array is None:
         raise LayoutError(f"the plane {plane.name!r} takes any dtype\n  pass dtype=")
     return from_numpy(array.dtype)
-
-
-def field_bits(field: Field, plane: Plane) -> int:
-    """The width of a field's codes; 0 if its plane has a dtype."""
-    return field.take[1] if field.take else plane.bits
-
-
-def field_layout(packing: Packing, field: Field, sizes: Sizes, elements: Elements) -> tuple[Spec, int]:
-    """The layout of a field's elements in its own bytes, and the bits of each element there."""
-    plane = packing.plane(field.planes[0])
-    bits = field_bits(field, plane)
-    element = _element(bits, elements[plane.name])
-    dims = _field_dims(field, plane, sizes)
-    width = bits if bits in (1, 2, 4) else 0
-    spec = pattern_shape(field.pattern, field.sizes or {}, element, dims, width)
-    return spec, bits or spec.bits
-
-
-def _field_dims(field: Field, plane: Plane, sizes: Sizes) -> tuple[int, ...]:
-    """The dimensions of a field's elements; several planes are stacked along a new last one."""
-    stack = (len(field.planes),) if len(field.planes) > 1 else ()
-    return (*extents(plane.axes, sizes), *stack)
-
-
-def _element(bits: int, element: PrimitiveType) -> PrimitiveType:
-    return PRIMITIVE_TYPES[f"u{bits}"] if bits in (1, 2, 4) else element
-
-
-def _field_bytes(packing: Packing, field: Field, sizes: Sizes, elements: Elements) -> int:
-    """The bytes of a field, over all records."""
-    if field.codec:
-        return prod(extents(field.codec.extents, sizes))
-    plane = packing.plane(field.planes[0])
-    element = _element(field_bits(field, plane), elements[plane.name])
-    padded = parse_pattern(field.pattern or SAME_ORDER).blocking(
-        _field_dims(field, plane, sizes), field.sizes or {}
-    )
-    return stream_bytes(prod(padded.padded), field_bits(field, plane) or element.storage_bits)
 
 
 def _stored(field: Field, arrays: Mapping[str, Array]) -> Array:
@@ -209,16 +179,22 @@ def _moved_words(flat: Array, field: Field, sizes: Sizes, *, back: bool) -> Arra
     """The stream with its 32-bit words in memory order, or back in the order of the stream."""
     if field.words is None:
         return flat
-    shape, pattern = field.words
+    shape = extents(field.words[0], sizes)
+    spec = blocked_shape(parse_pattern(field.words[1]).blocking(shape, {}), PRIMITIVE_TYPES["u32"])
     words: Any = flat.view(np.uint32)
-    spec = pattern_shape(pattern, {}, PRIMITIVE_TYPES["u32"], extents(shape, sizes), 0)
     if back:
         return TiledArray(words, spec).unpack().reshape(-1).view(np.uint8)
-    return _pack(words.reshape(extents(shape, sizes)), spec, bytes(4), None)
+    return _pack(words.reshape(shape), spec, bytes(4), None)
+
+
+def _elements(data: Array, spec: Spec) -> Array:
+    """Bytes as the buffer of a layout."""
+    return data if spec.packed else data.view(spec.dtype)
 
 
 def _pack(values: Array, spec: Spec, fill: bytes | None, threads: int | None, out: Any = None) -> Array:
     """The bytes of an array in a layout; without a fill, the padding of `out` stays."""
+    values = values.view(spec.dtype)
     own = (values.shape, values.strides, values.dtype)
     buffer: Array = pack_plan(TiledArray, spec, own, fill, "no", threads, DEFAULT)(values, out).buffer
     return buffer.view(np.uint8)

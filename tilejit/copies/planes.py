@@ -228,9 +228,12 @@ def pack_planes(
     placed = {buffer: place_fields(packing, buffer, sizes, elements) for buffer in packing.buffers}
     placed = {buffer: fields for buffer, fields in placed.items() if fields}
     targets = targets_of(placed, out, arrays)
+    stored = {
+        buffer: [field.encoded(arrays, threads) for field in fields] for buffer, fields in placed.items()
+    }
     for buffer, fields in placed.items():
-        for field in fields:
-            field.write(targets[buffer], arrays, threads)
+        for field, encoded in zip(fields, stored[buffer], strict=True):
+            field.write(targets[buffer], encoded, threads)
     if out is None:
         given = {buffer: shaped(data, packing, buffer, sizes, dtype) for buffer, data in targets.items()}
     else:

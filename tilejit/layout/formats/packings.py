@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError, dataclass
+from codegen import LayoutError, cached, dataclass
 from tilejit.catalog.packing import SAME_ORDER as SAME_ORDER
-from tilejit.catalog.packing import Packing
+from tilejit.catalog.packing import Field, Packing
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats.blocking import Blocking
@@ -72,11 +71,13 @@ def names_planes(text: str, parameters: dict[str, Any]) -> bool:
     return packing is not None and not packing.is_layout
 
 
-def pattern_shape(
-    pattern: str, sizes: Mapping[str, int], element: PrimitiveType, dims: tuple[int, ...], width: int
-) -> Spec:
-    """Return the layout of an array in the order of a pattern; an empty one keeps the order."""
-    return blocked_shape(parse_pattern(pattern or SAME_ORDER).blocking(dims, sizes), element, width)
+def field_blocking(field: Field, dims: tuple[int, ...]) -> Blocking:
+    """The digits of a field's elements, of an array with those dimensions; without a pattern, in C order.
+
+    Raises:
+        LayoutError: the dimensions do not fit the pattern.
+    """
+    return parse_pattern(field.pattern).blocking(dims, field.sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +89,17 @@ class Place:
     pitch: int
 
 
-def record_shape(
-    pattern: str, sizes: Mapping[str, int], element: PrimitiveType, dims: tuple[int, ...], place: Place
-) -> CuteShape | None:
+@cached(256)
+def record_shape(blocking: Blocking, element: PrimitiveType, bits: int, place: Place) -> CuteShape | None:
     """Return the layout of a field in the buffer of its records; None if strides do not say it.
 
     Q4_0's codes, [4,64] with (C p j) -> C j p, 128 of 144 bits, from bit 16
         -> u4[4,64] Sw<0,0,0> o 4 o (4,(16,2,2)):(72,(2,1,36)) E(4)
     """
-    bits = element.bits
-    blocking = parse_pattern(pattern or SAME_ORDER).blocking(dims, sizes)
+    dims = blocking.dimensions
     if 0 in dims or any(map(blocking.is_padded, range(len(dims)))) or any(n % bits for n in astuple(place)):
         return None
-    if any(one.by is not None for one in blocking.permutations):
+    if not all(one.reverses for one in blocking.permutations):
         return None
     inner, order = 1, list(blocking.order)
     while order and inner * bits < place.length:
@@ -122,7 +121,7 @@ def blocking_of(packing: Packing, name: str, dims: tuple[int, ...]) -> Blocking:
     """
     packing.sizes(dims, f"the format {name!r}")
     (field,) = packing.fields
-    return parse_pattern(field.pattern or SAME_ORDER).blocking(dims, field.sizes or {})
+    return field_blocking(field, dims)
 
 
 def _value_of(code: int, element: PrimitiveType) -> int | float:
