@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codegen import Cache, CopyProgram, LayoutError, check_threads
-from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.arrays.values import check_range, refuse_masked
+from tilejit.arrays.values import check_range
 from tilejit.copies.planes import (
     PackedPlanes,
-    is_packed_planes,
     names_planes,
     pack_planes,
+    reads_planes,
     refuse_options,
-    unpacked_planes,
+    unpack_given,
 )
+from tilejit.copies.sources import as_array
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import ElementLike, array_dtype, from_numpy
+from tilejit.layout.dtypes import ElementLike, array_dtype
 from tilejit.layout.indexing import shape_name
 from tilejit.programs.pack_programs import single_pass_pack
 from tilejit.programs.tuning import (
@@ -109,7 +109,8 @@ def pack(
         out: where to write: a TiledArray, or an array of the right size in bytes and of any shape. Its dtype
             is that of the elements, uint8, or a wider integer type, such as int32 words that hold u4
             elements. The bytes of the array in C order are the buffer. It must not overlap `x`. None
-            allocates a buffer.
+            allocates a buffer. For a format of planes, a mapping of its buffers to arrays, each with the
+            dtype and the dimensions that it has in checkpoints, or bytes as uint8; or the only buffer.
         padding: the value of padding elements. None takes the layout's own, or 0; "keep" keeps the padding of
             `out`.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the layout's dtype differs from the
@@ -125,7 +126,8 @@ def pack(
     Returns:
         The tiled array; its `buffer` is 1-D. If `out` has gaps, as a field of a structured array does, the
         tiled array has a layout with the strides of `out`, or a buffer of its own if there is none. A
-        `PackedPlanes` for a format that is not a layout of one array.
+        `PackedPlanes` for a format that is not a layout of one array; its buffers have the dtypes and the
+        dimensions that they have in checkpoints.
 
     Raises:
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
@@ -152,7 +154,7 @@ def pack(
     if plan is None:
         if names_planes(x, layout, parameters):
             refuse_options("pack", padding, casting, virtual_vector_size, specialize, tune)
-            return pack_planes(x, str(layout), parameters, out=out, threads=threads)
+            return pack_planes(x, layout, parameters, out=out, threads=threads)
         tuning, x = read_tuning(virtual_vector_size, specialize, tune), as_array(x)
         plan = _pack_plan(x, layout, out, padding, casting, threads, tuning, parameters)
         if key is not None:
@@ -202,10 +204,13 @@ def unpack(
     loaded array in its dtype, e.g. with `y.view(ml_dtypes.bfloat16)`. A loaded buffer needs no view.
 
     Args:
-        t: a TiledArray, or a bytes-like buffer of the layout's size: an array of any dtype and shape.
-        layout: the layout of a plain buffer: anything that `as_layout` reads.
+        t: a TiledArray, or a bytes-like buffer of the layout's size: an array of any dtype and shape. For a
+            format of planes, PackedPlanes, a mapping of its buffers to arrays as `pack` returns them or to
+            bytes, or the only buffer.
+        layout: the layout of a plain buffer: anything that `as_layout` reads, or a format of planes.
         out: where to write: an array of the logical shape with any strides and byte order. It must not
-            overlap the buffer. None allocates an array in C order.
+            overlap the buffer. None allocates an array in C order. For a format of several planes, a mapping
+            of planes to such arrays.
         dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
             or else the layout's. If the layout of a plain buffer has no dtype, the buffer has this one.
         casting: NumPy's rule for conversions, as in `np.copyto`, if the dtype of the result differs from the
@@ -219,7 +224,7 @@ def unpack(
         parameters: `dims` of the array, keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
-        The array, without padding.
+        The array, without padding; a mapping of planes to arrays for a format of several.
 
     Raises:
         LayoutError: the shape, the buffer, `out` or a keyword is wrong; nothing has been written.
@@ -228,9 +233,9 @@ def unpack(
         FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has its
             previous elements.
     """
-    if is_packed_planes(t, layout, dtype, parameters):
+    if reads_planes(t, layout, parameters):
         refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune)
-        planes: Array = unpacked_planes(t, layout, dtype, parameters, out=out, threads=threads)
+        planes: Array = unpack_given(t, layout, dtype, parameters, out=out, threads=threads)
         return planes
     return _as_tiled(t, layout, dtype, parameters).unpack(
         out=out,
@@ -316,31 +321,6 @@ def _pack_with_gaps(
     tiled = _pack_plan(array, spec, out, padding, casting, threads, tuning, {})(array, between)
     numpy_copyto(out, between)
     return tiled
-
-
-def as_array(x: Any) -> Array:
-    """Return the array for `pack`'s argument, without a copy if possible.
-
-    Raises:
-        LayoutError: it is not an array.
-        TypeError: it is packed already, masked, or has a dtype without an XLA counterpart.
-    """
-    if isinstance(x, TiledArray):
-        raise TypeError("expected an array to pack, got a TiledArray\n  unpack it first")
-    if isinstance(x, str | bytes):
-        raise TypeError(
-            f"expected an array to pack, got {type(x).__name__}\n  pass the array before the layout"
-        )
-    refuse_masked(x)
-    try:
-        array = np.asarray(as_numpy(x))
-    except (ValueError, OverflowError, RuntimeError) as error:  # torch raises RuntimeError for gradients
-        raise LayoutError(f"expected an array, got {type(x).__name__}: {error}") from error
-    try:
-        from_numpy(array.dtype)
-    except LayoutError as error:
-        raise TypeError(str(error)) from error
-    return array
 
 
 def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:

@@ -1,19 +1,19 @@
-"""The arrays of planes: found by name, checked against the format, and given back as codes."""
+"""The arrays of planes: found by name, checked against the format, and returned as they were given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
-from tilejit.arrays.values import refuse_masked
-from tilejit.catalog.packing import Packing, Plane, extents
-from tilejit.copies.plane_fields import element_of
+from tilejit.catalog.packing import Packing, Plane, Sizes, extents
+from tilejit.copies.plane_fields import Elements
+from tilejit.copies.sources import as_array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
+from tilejit.tiled.outputs import check_apart, checked_out
 
 
 def named_arrays(given: Any, packing: Packing, name: str) -> dict[str, Array]:
@@ -32,17 +32,10 @@ def named_arrays(given: Any, packing: Packing, name: str) -> dict[str, Array]:
         what = f"has no plane {str(odd[0])[:40]!r}" if odd else f"lacks its plane {missing[0]!r}"
         listed = ", ".join(f"{p.name} [{p.axes}] {p.values_text}" for p in packing.planes)
         raise LayoutError(f"the format {name!r} {what}\n  pass a mapping of its planes to arrays: {listed}")
-    return {plane: _array(given[plane], plane) for plane in known if plane in given}
+    return {plane: as_array(given[plane], plane) for plane in known if plane in given}
 
 
-def _array(value: Any, what: object) -> Array:
-    if isinstance(value, str | bytes):
-        raise TypeError(f"{what}: expected an array, got {type(value).__name__}")
-    refuse_masked(value)
-    return np.asarray(as_numpy(value))
-
-
-def checked_plane(plane: Plane, array: Array, sizes: Mapping[str, Any], name: str) -> Array:
+def checked_plane(plane: Plane, array: Array, sizes: Sizes, name: str) -> Array:
     """The array of a plane, codes as uint8.
 
     Raises:
@@ -55,16 +48,23 @@ def checked_plane(plane: Plane, array: Array, sizes: Mapping[str, Any], name: st
             f"  see tilejit.describe_format({name!r})"
         )
     element = from_numpy(array.dtype)
-    if not plane.bits:
-        return _of_dtype(plane, array, element)
-    if element.bits == plane.bits and element.name not in ("pred", "s8") and not plane.low:
-        array = array.view(np.uint8) & np.uint8((1 << plane.bits) - 1)
+    return _codes(plane, array, element) if plane.bits else _of_dtype(plane, array, element)
+
+
+def _codes(plane: Plane, array: Array, element: PrimitiveType) -> Array:
+    """The codes of an array of integers, or the bits of floats of the plane's width, as uint8."""
+    mask = np.uint8((1 << plane.bits) - 1)
+    if element.kind in ("float", "complex"):
+        if element.bits != plane.bits or plane.low:
+            raise LayoutError(
+                f"{plane.name}: expected codes of {plane.bits} bits, got {element.name}\n"
+                "  pass them as uint8 or int8"
+            )
+        array = array.view(np.uint8) & mask
         if not plane.levels:
             return array
-    elif element.kind not in ("signed", "unsigned", "pred"):
-        raise LayoutError(
-            f"{plane.name}: expected codes of {plane.bits} bits as uint8 or int8, got {element.name}"
-        )
+    elif element.byte_dtype is not None:
+        array = array.astype(element.byte_dtype)
     low, high = plane.code_range
     if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
         wrong = np.unravel_index(int(np.argmax((array < low) | (array > high))), array.shape)
@@ -76,42 +76,95 @@ def checked_plane(plane: Plane, array: Array, sizes: Mapping[str, Any], name: st
     if plane.low:
         array = array.astype(np.int16) - plane.low
     codes = array.astype(np.int8 if plane.signed else np.uint8, copy=False).view(np.uint8)
-    return codes & np.uint8((1 << plane.bits) - 1) if plane.signed and plane.bits < 8 else codes
+    return codes & mask if plane.signed and plane.bits < 8 else codes
 
 
 def _of_dtype(plane: Plane, array: Array, element: PrimitiveType) -> Array:
-    """The array in the dtype of a plane; 8-bit types may be given as bytes, and bytes as 8-bit types."""
-    if not plane.dtype or element.name == plane.dtype:
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
-    want = lookup(plane.dtype)
-    if element.bits == want.bits == 8:
-        return array.view(want.dtype if hasattr(want, "dtype") else want.numpy)
-    raise LayoutError(
-        f"{plane.name}: expected {plane.dtype}, got {element.name}\n  convert it first, e.g. with astype"
-    )
+    """The array in the dtype of a plane, in native byte order; floats of 8 bits may be given as bytes."""
+    want = lookup(plane.dtype) if plane.dtype else element
+    if want.kind == "float" and want.bits == 8 and element.name == "u8":
+        return array.view(plane_dtype(plane, want))
+    if element.name != want.name:
+        raise LayoutError(
+            f"{plane.name}: expected {plane.dtype}, got {element.name}\n  convert it first, e.g. with astype"
+        )
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def given_codes(plane: Plane, codes: Array) -> Array:
-    """Stored codes as users give them: uint8, or int8 if a code may be negative."""
+def decoded_codes(plane: Plane, codes: Array) -> Array:
+    """A plane with its stored codes as users pass them: uint8, or int8 if a code may be negative."""
     if plane.low:
-        kind = np.int8 if plane.low < 0 else np.uint8 if plane.code_range[1] < 256 else np.uint16
-        return (codes.astype(np.int16) + plane.low).astype(kind)
+        return (codes.astype(np.int16) + plane.low).astype(plane_dtype(plane, None))
     if not plane.signed:
         return codes
+    if plane.bits == 8:
+        return codes.view(np.int8)
     shift = 8 - plane.bits
     return (codes << np.uint8(shift)).view(np.int8) >> np.int8(shift)
 
 
-def free_dtype(packing: Packing, arrays: Mapping[str, Array]) -> str:
-    """The dtype of the planes that take any; empty if there are none.
+def plane_dtype(plane: Plane, element: PrimitiveType | None) -> np.dtype[Any]:
+    """The dtype of a plane as users pass it; `element` is that of a plane without codes."""
+    if not plane.bits:
+        assert element is not None
+        assert element.numpy is not None
+        return element.numpy
+    low, high = plane.code_range
+    return np.dtype(np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16)
+
+
+def planes_of_out(
+    out: Any, planes: list[Plane], elements: Elements, sizes: Sizes, sources: Iterable[Array]
+) -> dict[str, Array]:
+    """The arrays of `out` by the names of planes, after all checks; none if it is None.
+
+    Raises:
+        LayoutError: one is missing, has another dtype or other dimensions than its plane, is read-only, or
+            overlaps a source or another.
+        TypeError: one is not an array.
+    """
+    if out is None:
+        return {}
+    targets = named_targets(out, [plane.name for plane in planes])
+    for plane in planes:
+        dtype, target = plane_dtype(plane, elements[plane.name]), targets[plane.name]
+        if target.dtype.newbyteorder("=") == dtype:
+            dtype = target.dtype
+        what = f"{plane.name} of out" if len(planes) > 1 else "out"
+        checked_out(target, extents(plane.axes, sizes), dtype, *sources, what=what)
+    check_apart(targets)
+    return targets
+
+
+def named_targets(out: Any, names: list[str]) -> dict[str, Array]:
+    """The arrays of `out` by name; `out` is an array if there is one name.
+
+    Raises:
+        LayoutError: names are missing or unknown.
+        TypeError: a value is not an array.
+    """
+    listed = ", ".join(names)
+    if not isinstance(out, Mapping):
+        if len(names) > 1:
+            raise TypeError(f"out: expected a mapping of {listed} to arrays, got {type(out).__name__}")
+        out = {names[0]: out}
+    if set(out) != set(names):
+        got = ", ".join(map(str, out))[:80] or "nothing"
+        raise LayoutError(f"out: expected {listed}, got {got}\n  pass an array for each of these names")
+    for name in names:
+        if not isinstance(out[name], np.ndarray):
+            kind = type(out[name]).__name__
+            raise TypeError(f"out: expected an array as {name}, got {kind}\n  allocate it with np.empty")
+    return {name: out[name] for name in names}
+
+
+def one_dtype(found: Mapping[str, PrimitiveType]) -> PrimitiveType | None:
+    """The dtype that all have; None if there are none.
 
     Raises:
         LayoutError: they have several.
     """
-    free = {
-        p.name: element_of(p, arrays[p.name]).name for p in packing.planes if p.is_free and p.name in arrays
-    }
-    if len(set(free.values())) > 1:
-        listed = ", ".join(f"{plane} {dtype}" for plane, dtype in free.items())
+    if len(set(found.values())) > 1:
+        listed = ", ".join(f"{name} {element.name}" for name, element in found.items())
         raise LayoutError(f"expected one dtype, got {listed}\n  convert them to one dtype, e.g. with astype")
-    return next(iter(free.values()), "")
+    return next(iter(found.values()), None)

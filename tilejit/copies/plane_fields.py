@@ -38,6 +38,7 @@ class PlacedField:
         element: the type of an element: that of the plane, u1, u2 or u4 for codes of that width, and u8 for
             other codes.
         bits: the width of an element in the buffer.
+        is_plane: whether the elements are those of a plane as users pass it.
         records: the number of records.
         length: the bytes in a record.
         start: the first byte in a record.
@@ -49,6 +50,7 @@ class PlacedField:
     order: Blocking | None
     element: PrimitiveType
     bits: int
+    is_plane: bool
     records: int
     length: int
     start: int = 0
@@ -85,8 +87,17 @@ class PlacedField:
         else:
             _pack(encoded, spec, None, threads, _elements(buffer[: spec.size_in_bytes], spec))
 
-    def read(self, buffer: Array, planes: Mapping[str, Array], threads: int | None) -> dict[str, Array]:
-        """Return the arrays, or the bits of codes, that the field holds; `planes` has those that it uses."""
+    def read(
+        self, buffer: Array, planes: Mapping[str, Array], threads: int | None, out: Array | None = None
+    ) -> dict[str, Array]:
+        """Return the arrays, or the bits of codes, that the field holds.
+
+        Args:
+            buffer: the bytes of the buffer.
+            planes: arrays of other fields, among them those that the field uses.
+            threads: the number of threads; None chooses it from the size.
+            out: where to write the plane, if `is_plane`; None allocates an array.
+        """
         field, layout = self.field, self.layout
         if layout is not None:
             spec: Spec = layout
@@ -100,7 +111,10 @@ class PlacedField:
             spec, data = self._own_layout, _moved_words(data, field, self.sizes, back=True)
             if self._is_stream:
                 data = unpack_stream(data, self.bits, spec.physical_size)
-        out = np.empty(spec.dimensions, np.uint8) if self.bits < 8 else None
+        if out is None and self.bits < 8:
+            out = np.empty(spec.dimensions, np.uint8)
+        elif out is not None and self.element.name == "u8":
+            out = out.view(np.uint8)
         values = TiledArray(_elements(data, spec), spec).unpack(out=out, threads=threads)
         if field.values:
             values = field.values.decode(values)
@@ -140,18 +154,19 @@ def place_fields(packing: Packing, buffer: str, sizes: Sizes, elements: Elements
 
 def _sized(packing: Packing, field: Field, sizes: Sizes, elements: Elements, records: int) -> PlacedField:
     """A field with its length in a record, at the start of it."""
+    number = max(records, 1)
     if field.codec:
         size = prod(extents(field.codec.extents, sizes))
-        return PlacedField(field, sizes, None, lookup("u8"), 8, records, size // max(records, 1))
-    plane = packing.plane(field.planes[0])
-    element, stack = elements[plane.name], (len(field.planes),) if len(field.planes) > 1 else ()
-    bits = field.take[1] if field.take else plane.bits
+        return PlacedField(field, sizes, None, lookup("u8"), 8, False, records, size // number)
+    plane, stack = packing.plane(field.planes[0]), (len(field.planes),) if len(field.planes) > 1 else ()
+    element, bits = elements[plane.name], field.take[1] if field.take else plane.bits
     if bits in (1, 2, 4):
         element = PRIMITIVE_TYPES[f"u{bits}"]
     order = field_blocking(field, (*extents(plane.axes, sizes), *stack))
     bits = bits or element.storage_bits
     size = stream_bytes(prod(order.padded), bits)
-    return PlacedField(field, sizes, order, element, bits, records, size // max(records, 1))
+    changes = stack or field.take or field.values or packing.steps or plane.low or (plane.signed and bits < 8)
+    return PlacedField(field, sizes, order, element, bits, not changes, records, size // number)
 
 
 def element_of(plane: Plane, array: Array | None) -> PrimitiveType:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codegen import LayoutError, dataclass
+import numpy as np
+
+from codegen import LayoutError, check_threads, dataclass, shown
 from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.catalog.packing import Packing
-from tilejit.copies.plane_arrays import checked_plane, free_dtype, given_codes, named_arrays
-from tilejit.copies.plane_buffers import (
-    buffer_bytes,
-    buffer_dtype,
-    check_length,
-    copy_to,
-    named_buffers,
-    shaped,
-    targets_of,
-    written,
+from tilejit.copies.plane_arrays import (
+    checked_plane,
+    decoded_codes,
+    named_arrays,
+    one_dtype,
+    planes_of_out,
 )
-from tilejit.copies.plane_fields import element_of, place_fields
+from tilejit.copies.plane_buffers import (
+    buffers_of_out,
+    named_buffers,
+    place_buffers,
+    stored_dtype,
+)
+from tilejit.copies.plane_fields import Elements, element_of
 from tilejit.layout.as_layout import ArrayUnknownError, is_name
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape
@@ -27,6 +32,7 @@ from tilejit.layout.dtypes import PrimitiveType, lookup, primitive_type
 from tilejit.layout.formats.packings import find_packing
 from tilejit.layout.formats.packings import names_planes as of_planes
 from tilejit.programs.tuning import is_plain
+from tilejit.support.tokens import MAX_INT64
 from tilejit.tiled.tiled_array import TiledArray
 
 Parameters = dict[str, Any]
@@ -47,8 +53,8 @@ class PackedPlanes:
     Attributes:
         format: the name of the format.
         parameters: its parameters.
-        dims: the dimensions of the main plane, in elements.
         dtype: XLA's name of the dtype of the planes that take any; empty if there are none.
+        dims: the dimensions of the main plane, in elements.
         buffers: the arrays of bytes or words, by name.
     """
 
@@ -86,10 +92,9 @@ class PackedPlanes:
         if packing.steps:
             return {}
         sizes = packing.sizes(self.dims, f"the format {self.format!r}")
-        elements = _elements(packing, self._element)
         found = {}
-        for buffer in self.buffers:
-            for placed in place_fields(packing, buffer, sizes, elements):
+        for buffer in place_buffers(packing, sizes, _elements(packing, self._element)):
+            for placed in buffer.fields if buffer.name in self.buffers else ():
                 spec, take = placed.layout, placed.field.take
                 if spec is not None:
                     bits = f"[{take[0]}:{take[0] + take[1]}]" if take else ""
@@ -105,7 +110,7 @@ class PackedPlanes:
         """The bytes of all buffers."""
         return sum(buffer.nbytes for buffer in self.buffers.values())
 
-    def unpack(self, *, threads: int | None = None) -> Array | dict[str, Array]:
+    def unpack(self, *, out: Any = None, threads: int | None = None) -> Array | dict[str, Array]:
         """Return the planes by name, or the array if the format has one plane.
 
         >>> codes = np.arange(32, dtype=np.uint8).reshape(1, 32) % 16
@@ -114,17 +119,25 @@ class PackedPlanes:
         ['codes', 'd']
 
         Args:
+            out: where to write: a mapping of planes to arrays of their dimensions, with any strides and byte
+                order; an array alone if the format has one plane. None allocates them.
             threads: the number of threads; None chooses it from the size.
 
         Returns:
-            New arrays; codes are uint8, or int8 if the format stores signed ones.
+            The arrays of `out`, or new ones; codes are uint8, or int8 if the format stores signed ones.
 
         Raises:
-            LayoutError: the buffers do not have the sizes of the format.
+            LayoutError: the buffers do not have the sizes of the format, or `out` does not fit.
+            TypeError: `out` is not a mapping of planes to arrays.
         """
-        return unpack_planes(
-            self.buffers, self.format, self.dims, self._element, self.parameters, threads=threads
+        found: Array | dict[str, Array] = unpack_planes(
+            self.buffers, self.format, self.dims, self._element, self.parameters, out=out, threads=threads
         )
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Refuse to become an array, because the planes of most formats are several."""
+        raise TypeError("expected an array, got PackedPlanes\n  unpack it first")
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {buffer.nbytes} bytes" for name, buffer in self.buffers.items())
@@ -134,25 +147,18 @@ class PackedPlanes:
 def names_planes(x: Any, layout: Any, parameters: Parameters) -> bool:
     """Whether a layout names a format that is not a layout of one array, or planes are given."""
     if isinstance(x, Mapping):
-        if not isinstance(layout, str):
-            raise TypeError(f"expected the name of a format for planes, got {type(layout).__name__}")
         return True
     return isinstance(layout, str) and is_name(layout) and of_planes(layout, parameters)
 
 
-def is_packed_planes(t: Any, layout: Any, dtype: Any, parameters: Parameters) -> bool:
+def reads_planes(t: Any, layout: Any, parameters: Parameters) -> bool:
     """Whether `unpack` reads planes."""
-    if isinstance(t, PackedPlanes):
-        if layout is not None or parameters or dtype is not None:
-            raise TypeError("unpack of PackedPlanes takes no layout, dtype or parameters\n  omit them")
-        return True
-    if layout is None and isinstance(t, Mapping):
-        raise TypeError("buffers need the name of their format: unpack(buffers, 'ggml-q4_0', dims=(…))")
-    own = {key: value for key, value in parameters.items() if key != "dims"}
-    return layout is not None and not isinstance(t, TiledArray) and names_planes(t, layout, own)
+    if layout is None or isinstance(t, PackedPlanes | TiledArray):
+        return isinstance(t, PackedPlanes | Mapping)
+    return names_planes(t, layout, {key: value for key, value in parameters.items() if key != "dims"})
 
 
-def unpacked_planes(
+def unpack_given(
     t: Any, layout: Any, dtype: Any, parameters: Parameters, *, out: Any, threads: int | None
 ) -> Any:
     """`unpack` for planes; `out` is an array, or a mapping of arrays by the names of planes.
@@ -162,21 +168,18 @@ def unpacked_planes(
         TypeError: an argument has the wrong type, or dims is missing.
     """
     if isinstance(t, PackedPlanes):
-        found: Any = t.unpack(threads=threads)
-    else:
-        own = dict(parameters)
-        if "dims" not in own:
-            raise ArrayUnknownError(
-                f"the format {layout!r} does not specify the dimensions of its main plane\n  pass dims="
-            )
-        dims = int_tuple(own.pop("dims"), "dims")
-        found = unpack_planes(t, layout, dims, dtype, own, threads=threads)
-    if out is None:
-        return found
-    single = not isinstance(found, Mapping)
-    source, target = ({"out": found}, {"out": out}) if single else (found, out)
-    copy_to(source, target)
-    return out
+        if layout is not None or parameters or dtype is not None:
+            raise TypeError("unpack of PackedPlanes takes no layout, dtype or parameters\n  omit them")
+        return t.unpack(out=out, threads=threads)
+    if layout is None:
+        raise TypeError("buffers need the name of their format: unpack(buffers, 'ggml-q4_0', dims=(…))")
+    own = dict(parameters)
+    if "dims" not in own:
+        raise ArrayUnknownError(
+            f"the format {layout!r} does not specify the dimensions of its main plane\n  pass dims="
+        )
+    dims = int_tuple(own.pop("dims"), "dims")
+    return unpack_planes(t, layout, dims, dtype, own, out=out, threads=threads)
 
 
 def refuse_options(
@@ -199,7 +202,7 @@ def refuse_options(
 
 
 def pack_planes(
-    given: Any, layout: str, parameters: Parameters, *, out: Any = None, threads: int | None = None
+    given: Any, layout: Any, parameters: Parameters, *, out: Any = None, threads: int | None = None
 ) -> PackedPlanes:
     """Pack arrays into the buffers of a format.
 
@@ -207,38 +210,32 @@ def pack_planes(
         given: an array for each plane by name; an array alone for a format of one plane.
         layout: the name of the format, with parameters or without.
         parameters: the format's parameters.
-        out: where to write: an array of bytes for a format of one buffer, or a mapping of them by name.
+        out: where to write: a mapping of buffers to arrays, of their dtype and dimensions in checkpoints, or
+            of bytes; an array alone for a format of one buffer.
         threads: the number of threads; None chooses it from the size.
 
     Raises:
-        LayoutError: a plane is missing or has other dimensions or values; nothing has been written.
+        LayoutError: a plane is missing or has other dimensions or values, or `out` does not fit; nothing has
+            been written.
         TypeError: an argument has the wrong type.
     """
-    name, own, packing = find_packing(layout, parameters)
-    arrays = named_arrays(given, packing, name)
-    sizes = packing.sizes(arrays[packing.main.name].shape, f"the format {name!r}")
-    arrays = {
-        plane: checked_plane(packing.plane(plane), array, sizes, name) for plane, array in arrays.items()
-    }
-    dims = arrays[packing.main.name].shape
-    dtype = free_dtype(packing, arrays)
+    name, own, packing = _packing_of(layout, parameters, threads)
+    sources = named_arrays(given, packing, name)
+    dims = sources[packing.main.name].shape
+    sizes = packing.sizes(dims, f"the format {name!r}")
+    arrays = {plane: checked_plane(packing.plane(plane), x, sizes, name) for plane, x in sources.items()}
+    elements = {plane: element_of(packing.plane(plane), array) for plane, array in arrays.items()}
+    dtype = one_dtype({p.name: elements[p.name] for p in packing.planes if p.is_free and p.name in elements})
+    placed = place_buffers(packing, sizes, elements)
+    targets = buffers_of_out(out, placed, sources.values())
     if packing.steps:
         arrays = packing.steps.encode(arrays, sizes)
-    elements = {plane: element_of(packing.plane(plane), array) for plane, array in arrays.items()}
-    placed = {buffer: place_fields(packing, buffer, sizes, elements) for buffer in packing.buffers}
-    placed = {buffer: fields for buffer, fields in placed.items() if fields}
-    targets = targets_of(placed, out, arrays)
-    stored = {
-        buffer: [field.encoded(arrays, threads) for field in fields] for buffer, fields in placed.items()
+    encoded = [buffer.encoded(arrays, threads) for buffer in placed]
+    buffers = {
+        buffer.name: buffer.write(parts, targets.get(buffer.name), threads)
+        for buffer, parts in zip(placed, encoded, strict=True)
     }
-    for buffer, fields in placed.items():
-        for field, encoded in zip(fields, stored[buffer], strict=True):
-            field.write(targets[buffer], encoded, threads)
-    if out is None:
-        given = {buffer: shaped(data, packing, buffer, sizes, dtype) for buffer, data in targets.items()}
-    else:
-        given = written(targets, out)
-    return PackedPlanes(name, own, dtype, dims, given)
+    return PackedPlanes(name, own, dtype.name if dtype else "", dims, buffers)
 
 
 def buffer_sizes(layout: str, dims: tuple[int, ...], dtype: Any, parameters: Parameters) -> dict[str, int]:
@@ -248,62 +245,85 @@ def buffer_sizes(layout: str, dims: tuple[int, ...], dtype: Any, parameters: Par
         LayoutError: the format is not of planes, or does not take the dimensions.
     """
     name, _, packing = find_packing(layout, parameters)
-    sizes = packing.sizes(dims, f"the format {name!r}")
-    elements = _elements(packing, dtype)
-    return {
-        buffer: buffer_bytes(place_fields(packing, buffer, sizes, elements)) for buffer in packing.buffers
-    }
-
-
-def _elements(packing: Packing, dtype: Any) -> dict[str, PrimitiveType]:
-    """The element type of each plane; `dtype` is that of planes which take any, None for bytes."""
-    free = lookup("u8") if dtype is None else primitive_type(dtype)
-    return {p.name: free if p.is_free else element_of(p, None) for p in packing.planes}
+    elements = _elements(packing, primitive_type(dtype) if dtype is not None else None)
+    placed = place_buffers(packing, packing.sizes(dims, f"the format {name!r}"), elements)
+    return {buffer.name: buffer.nbytes for buffer in placed}
 
 
 def unpack_planes(
     given: Any,
-    layout: str,
+    layout: Any,
     dims: tuple[int, ...],
     dtype: Any,
     parameters: Parameters,
     *,
+    out: Any = None,
     threads: int | None = None,
-) -> Array | dict[str, Array]:
+) -> Any:
     """Return the planes of buffers, or the array if the format has one plane.
 
     Args:
         given: the buffer, or buffers by name.
         layout: the name of the format, with parameters or without.
         dims: the dimensions of the main plane, in elements.
-        dtype: the dtype of the planes that take any; None is that of their buffer.
+        dtype: the dtype of the planes that take any; None is that of their buffers.
         parameters: the format's parameters.
+        out: where to write: an array for each plane by name; an array alone for a format of one plane.
         threads: the number of threads; None chooses it from the size.
 
     Raises:
-        LayoutError: a buffer is missing or has another size, or holds what the format never stores.
+        LayoutError: a buffer is missing or has another size, dtype or shape, or holds what the format never
+            stores, or `out` does not fit; nothing has been written.
         TypeError: an argument has the wrong type.
     """
-    if isinstance(given, PackedPlanes):
-        given, dtype = given.buffers, dtype or given._element
-    name, _, packing = find_packing(layout, parameters)
-    element = buffer_dtype(given, packing) if dtype is None else primitive_type(dtype)
+    name, _, packing = _packing_of(layout, parameters, threads)
+    for size in dims:
+        if not 0 <= size <= MAX_INT64:
+            raise LayoutError(f"a dimension is {shown(size)}\n  pass a size from 0 to 2^63-1")
     sizes = packing.sizes(dims, f"the format {name!r}")
-    buffers = named_buffers(given, packing, name)
+    arrays = named_buffers(given, packing, name)
+    missing = {plane for field in packing.fields if field.buffer not in arrays for plane in field.planes}
+    held = [plane for plane in packing.planes if plane.name not in missing]
+    free = stored_dtype(arrays, packing) if dtype is None else primitive_type(dtype)
+    elements = {p.name: free if p.is_free and free else element_of(p, None) for p in held}
+    placed = [buffer for buffer in place_buffers(packing, sizes, elements) if buffer.name in arrays]
+    for buffer in placed:
+        buffer.check(arrays[buffer.name], f"{buffer.name} of {name} of {list(dims)}")
+    targets = planes_of_out(out, held, elements, sizes, arrays.values())
     planes: dict[str, Array] = {}
-    held = {plane for field in packing.fields if field.buffer in buffers for plane in field.planes}
-    elements = {
-        p.name: element if p.is_free and element else element_of(p, None)
-        for p in packing.planes
-        if p.name in held
-    }
-    for buffer, data in buffers.items():
-        fields = place_fields(packing, buffer, sizes, elements)
-        check_length(fields, data, f"{buffer} of {name} of {list(dims)}")
-        for field in sorted(fields, key=lambda placed: len(placed.field.uses)):
-            for plane, values in field.read(data, planes, threads).items():
-                planes[plane] = planes[plane] | values if plane in planes else values
+    flat = {name: np.ascontiguousarray(array).reshape(-1).view(np.uint8) for name, array in arrays.items()}
+    fields = [field for buffer in placed for field in buffer.fields]
+    # Fields that write to `out` follow those that fail if a buffer holds what the format never stores.
+    for field in sorted(fields, key=lambda field: (bool(field.field.uses), field.is_plane)):
+        into = targets.get(field.field.planes[0]) if field.is_plane else None
+        for key, values in field.read(flat[field.field.buffer], planes, threads, into).items():
+            planes[key] = planes[key] | values if key in planes else values
     if packing.steps:
         planes = packing.steps.decode(planes, sizes)
-    found = {p.name: given_codes(p, planes[p.name]) for p in packing.planes if p.name in planes}
+    found = {plane.name: decoded_codes(plane, planes[plane.name]) for plane in held}
+    for key, target in targets.items():
+        if not np.may_share_memory(found[key], target):
+            numpy_copyto(target, found[key])
+        found[key] = target
     return found if len(packing.planes) > 1 else found[packing.main.name]
+
+
+def _packing_of(layout: Any, parameters: Parameters, threads: int | None) -> tuple[str, Parameters, Packing]:
+    """The name of a format, its parameters and its packing.
+
+    Raises:
+        LayoutError: it is not a format of planes.
+        TypeError: the layout is not the name of a format, or the format does not take a parameter.
+    """
+    check_threads(threads)
+    fix = "pass a name such as 'ggml-q4_0'; other layouts take one array"
+    if not isinstance(layout, str):
+        raise TypeError(f"expected the name of a format for planes, got {type(layout).__name__}\n  {fix}")
+    if not is_name(layout):
+        raise LayoutError(f"expected the name of a format for planes, got {layout[:40]!r}\n  {fix}")
+    return find_packing(layout, parameters)
+
+
+def _elements(packing: Packing, free: PrimitiveType | None) -> Elements:
+    """The element type of each plane; that of planes which take any is `free`, None for bytes."""
+    return {p.name: (free or lookup("u8")) if p.is_free else element_of(p, None) for p in packing.planes}

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
-from tilejit.copies.planes import PackedPlanes, names_planes, refuse_options
+from tilejit.copies.planes import PackedPlanes, names_planes
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.programs.tuning import AUTO, STRUCTURE, Padding, Specialize, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
@@ -52,17 +52,18 @@ def relayout(
     >>> np.array_equal(tilejit.unpack(u), x)
     True
 
-    The result equals `pack(unpack(t), layout)`, but the complete array is never stored in row-major order.
-    Most layouts are copied directly into each other. If that would move only a few bytes at a time, blocks of
-    at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Either
-    way, memory is read once and written once. With `virtual_vector_size` or `specialize`, every copy is
-    direct.
+    The result equals `pack(unpack(t), layout)`. Between layouts of one array, the complete array is never
+    stored in row-major order. Most layouts are copied directly into each other. If that would move only a few
+    bytes at a time, blocks of at most 384 KiB, and of less than half the second-level cache, go through a
+    buffer of that size. Either way, memory is read once and written once. With `virtual_vector_size` or
+    `specialize`, every copy is direct. From or to a format of planes, the planes are unpacked and packed.
 
     Args:
-        t: a TiledArray. Its padding is not read.
-        layout: the new layout, of the same dimensions and dtype: anything that `as_layout` reads.
+        t: a TiledArray, or PackedPlanes. Padding is not read.
+        layout: the new layout, of the same dimensions and dtype: anything that `as_layout` reads, or a format
+            of the same planes.
         out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
-            size. It must not overlap `t`. None allocates a buffer.
+            size; for a format of planes as in `pack`. It must not overlap `t`. None allocates a buffer.
         padding: the value of padding elements. None takes the new layout's own, or 0; "keep" keeps the
             padding of `out`.
         threads: the number of threads; None chooses it from the size.
@@ -72,43 +73,28 @@ def relayout(
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
-        The tiled array in the new layout.
+        The tiled array in the new layout. A `PackedPlanes` for a format that is not a layout of one array.
 
     Raises:
         LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `relayout` nor the layout accepts a keyword.
     """
-    if isinstance(t, PackedPlanes) or names_planes(None, layout, parameters):
-        refuse_options("relayout", padding, "no", virtual_vector_size, specialize, tune)
-        return relayout_planes(t, layout, parameters, out=out, threads=threads)
-    if not isinstance(t, TiledArray):
+    if not isinstance(t, TiledArray | PackedPlanes):
         raise TypeError(
-            f"relayout: expected a TiledArray, got {type(t).__name__}\n"
+            f"relayout: expected a TiledArray or PackedPlanes, got {type(t).__name__}\n"
             "  pack an array, or wrap a buffer in TiledArray.from_buffer"
         )
-    return t.relayout(
-        layout,
-        out=out,
-        padding=padding,
-        threads=threads,
-        virtual_vector_size=virtual_vector_size,
-        specialize=specialize,
-        tune=tune,
+    keywords: dict[str, Any] = {
+        "out": out,
+        "padding": padding,
+        "threads": threads,
+        "virtual_vector_size": virtual_vector_size,
+        "specialize": specialize,
+        "tune": tune,
         **parameters,
-    )
-
-
-def relayout_planes(
-    t: Any, layout: LayoutLike, parameters: dict[str, Any], *, out: Any, threads: int | None
-) -> TiledArray | PackedPlanes:
-    """`relayout` from or to a format of planes: unpack and pack.
-
-    Raises:
-        LayoutError: the two formats have other planes.
-        TypeError: `t` is neither a TiledArray nor PackedPlanes.
-    """
-    if not isinstance(t, TiledArray | PackedPlanes):
-        raise TypeError(f"relayout: expected a TiledArray or PackedPlanes, got {type(t).__name__}")
+    }
+    if isinstance(t, TiledArray) and not names_planes(None, layout, parameters):
+        return t.relayout(layout, **keywords)
     planes: Any = t.unpack(threads=threads)
-    return pack(planes, layout, out=out, threads=threads, **parameters)
+    return pack(planes, layout, **keywords)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
+from tilejit.copies.sources import as_array
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
@@ -104,7 +105,7 @@ def to_onednn(
         TypeError: the tag is not a str; or as `tilejit.pack`.
     """
     checked = _checked_tag(tag)
-    array = convert.as_array(x)
+    array = as_array(x)
     spec = layout_of(checked, array.dtype, array.shape)
     return convert.pack(array, spec, out=out, threads=threads)
 

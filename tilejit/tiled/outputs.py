@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +15,9 @@ from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.padding import padding_bytes
 from tilejit.tiled.buffers import checked_buffer, flat_words
+
+MOST_WORK = 1000
+"""The effort to find out whether two arrays share memory, in NumPy's unit; beyond it, they count as if."""
 
 
 def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
@@ -49,44 +54,57 @@ def refuse_keep() -> NoReturn:
     raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')
 
 
-def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:
-    """Return `out` if it is an array of that shape and dtype that may be written while `source` is read.
+def checked_out(
+    out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *sources: Array, what: str = "out"
+) -> Array:
+    """Return `out` if it is an array of that shape and dtype that may be written while sources are read.
 
     Raises:
-        LayoutError: `out` has another shape or dtype, is read-only, or overlaps itself or the source.
+        LayoutError: `out` has another shape or dtype, is read-only, or overlaps itself or a source.
         TypeError: it is not an array, or has masked elements.
     """
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: expected an array, got {type(out).__name__}")
+        raise TypeError(f"{what}: expected an array, got {type(out).__name__}")
     refuse_masked(out)
-    check_alike(out, shape, dtype)
-    check_target(out, source)
+    check_alike(out, shape, dtype, what)
+    check_target(out, *sources, what=what)
     return out
 
 
-def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "out") -> None:
     """Raise a LayoutError unless `out` has the shape and dtype of the result."""
     if tuple(out.shape) != shape or out.dtype != dtype:
         raise LayoutError(
-            f"out is {out.dtype}{list(out.shape)}, but the result is {dtype}{list(shape)}\n"
+            f"{what} is {out.dtype}{list(out.shape)}, but the result is {dtype}{list(shape)}\n"
             "  pass an array of that shape and dtype, or omit out="
         )
 
 
-def check_target(memory: Array, source: Array) -> None:
-    """Check that the memory of `out` may be written while the source is read.
+def check_target(memory: Array, *sources: Array, what: str = "out") -> None:
+    """Check that the memory of `out` may be written while sources are read.
 
     Raises:
-        LayoutError: it is read-only, or overlaps itself or the source.
+        LayoutError: it is read-only, or overlaps itself or a source.
     """
     if not memory.flags.writeable:
-        raise LayoutError("out is read-only\n  pass a writable array")
+        raise LayoutError(f"{what} is read-only\n  pass a writable array")
     if overlaps_itself(memory.shape, memory.strides, memory.itemsize):
         raise LayoutError(
-            f"out has elements that share memory: strides {memory.strides} for shape {memory.shape}\n"
+            f"{what} has elements that share memory: strides {memory.strides} for shape {memory.shape}\n"
             "  pass an array without overlapping elements"
         )
-    if np.may_share_memory(memory, source):
+    if any(np.may_share_memory(memory, source) for source in sources):
         raise LayoutError(
-            "out overlaps the array that is copied into it\n  pass an array with its own memory"
+            f"{what} overlaps the array that is copied into it\n  pass an array with its own memory"
         )
+
+
+def check_apart(targets: Mapping[str, Array]) -> None:
+    """Check that no two arrays of `out` share memory; fields of one structured array do not.
+
+    Raises:
+        LayoutError: two do.
+    """
+    for (one, first), (other, second) in combinations(targets.items(), 2):
+        if np.may_share_memory(first, second, max_work=MOST_WORK):  # type: ignore[arg-type]
+            raise LayoutError(f"out: {one} and {other} share memory\n  pass arrays with their own memory")
