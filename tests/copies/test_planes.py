@@ -362,3 +362,14 @@ def test_planes_need_the_name_of_a_format(layout: Any) -> None:
             call()
     with pytest.raises(TypeError, match="buffers need the name of their format"):
         tj.unpack({"buffer": np.zeros(72, np.uint8)})
+
+
+def test_elements_of_a_byte_have_no_byte_order() -> None:
+    planes = {"codes": q4_0()["codes"], "e": np.full((2, 2), 100, np.uint8).view(ml_dtypes.float8_e8m0fnu)}
+    swapped = planes["e"].dtype.newbyteorder(">")
+    packed = tj.pack({**planes, "e": planes["e"].view(swapped)}, "ggml-mxfp4")
+    out = {"codes": np.zeros((2, 64), np.uint8), "e": np.zeros((2, 2), swapped)}
+    tj.unpack(packed, out=out)
+    assert out["e"].tobytes() == planes["e"].tobytes()
+    tiled = tj.pack(planes["e"].view(swapped), "{0,1}")
+    assert tj.unpack(tiled, out=np.zeros((2, 2), swapped)).tobytes() == planes["e"].tobytes()

@@ -41,7 +41,7 @@ from tilejit.programs.tuning import (
 )
 from tilejit.tiled.buffers import check_size, may_hold, writable_layout
 from tilejit.tiled.outputs import check_target, padding_of
-from tilejit.tiled.plan_elements import pack_element
+from tilejit.tiled.plan_elements import is_swapped, pack_element
 from tilejit.tiled.plans import PackPlan, pack_plan
 from tilejit.tiled.strided_buffers import has_gaps, strided_buffer
 from tilejit.tiled.tiled_array import TiledArray
@@ -263,9 +263,8 @@ def single_pass_program(
         raise LayoutError(
             f"NumPy converts {array.dtype} to {spec.primitive_type} in pieces, so the copy has no kernel"
         )
-    swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
-    return single_pass_pack(spec, array.strides, source, fill, swap, threads, tuning)
+    return single_pass_pack(spec, array.strides, source, fill, is_swapped(array.dtype), threads, tuning)
 
 
 _packs: Cache[tuple[Any, ...], PackPlan[TiledArray]] = Cache()

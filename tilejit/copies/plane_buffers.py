@@ -18,6 +18,7 @@ from tilejit.copies.plane_fields import Elements, PlacedField, place_fields
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
 from tilejit.tiled.buffers import flat_bytes
 from tilejit.tiled.outputs import check_apart, check_target
+from tilejit.tiled.plan_elements import is_swapped
 
 ANY = "any"
 """The dtype of a buffer that holds the planes which take any."""
@@ -88,7 +89,7 @@ class PlacedBuffer:
         has_shape = (
             self.element is None or len(own) == 1 or own == _rows_of_bytes(self.dims, self.dtype.itemsize)
         )
-        if not (given.dtype.isnative and has_shape and self._may_be(given.dtype)):
+        if is_swapped(given.dtype) or not (has_shape and self._may_be(given.dtype)):
             raise LayoutError(
                 f"expected {self.dtype}{list(self.dims)} as {what}, got {given.dtype}{list(given.shape)}\n"
                 "  convert it with astype or reshape, or pass its bytes as a flat array of uint8"

@@ -67,6 +67,14 @@ def cast_of(
     return None if element is not None and element.name == spec.primitive_type else (have, want)
 
 
+def is_swapped(dtype: np.dtype[Any]) -> bool:
+    """Whether elements have their bytes in the order that is not native.
+
+    Types of one byte have no order, even if ml_dtypes' ones are marked with one.
+    """
+    return dtype.itemsize > 1 and not dtype.isnative
+
+
 def has_upper_bits(spec: Spec) -> bool:
     """Whether integers in bytes, copied to narrower elements, may leave bits above the element.
 

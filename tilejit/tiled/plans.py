@@ -32,7 +32,14 @@ from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, drops_imaginary_parts, pieces
 from tilejit.tiled.outputs import check_target, refuse_keep
-from tilejit.tiled.plan_elements import cast_of, extends_sign, has_upper_bits, pack_element, unpack_element
+from tilejit.tiled.plan_elements import (
+    cast_of,
+    extends_sign,
+    has_upper_bits,
+    is_swapped,
+    pack_element,
+    unpack_element,
+)
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
@@ -330,7 +337,7 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
         if self._element is None:
             return None
         _, spec, (_, strides, dtype), fill, _, _, tuning = self._given
-        return pack_program(spec, strides, self._element, fill, not dtype.isnative, threads, tuning)
+        return pack_program(spec, strides, self._element, fill, is_swapped(dtype), threads, tuning)
 
     @property
     def _is_answerable(self) -> bool:
@@ -425,7 +432,7 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         if self._element is None:
             return None
         _, spec, strides, dtype, _, _, tuning = self._given
-        return unpack_program(spec, strides, self._element, not dtype.isnative, threads, tuning)
+        return unpack_program(spec, strides, self._element, is_swapped(dtype), threads, tuning)
 
     @property
     def _is_answerable(self) -> bool:
