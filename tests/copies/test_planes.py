@@ -113,7 +113,7 @@ def test_out_of_unpack_takes_fields_of_one_record_and_signed_codes() -> None:
         ({"codes": np.full((128, 64), 77, np.int8)}, tj.LayoutError, r"codes of out is int8\[128, 64\]"),
         ({"scales": np.full((2, 64), 77, np.float32)}, tj.LayoutError, r"scales of out is float32\[2, 64\]"),
         ({"g_idx": np.full(128, 77, np.float32)}, tj.LayoutError, r"g_idx of out is float32\[128\]"),
-        ({"g_idx": [0] * 128}, TypeError, "out: expected an array as g_idx, got list"),
+        ({"g_idx": [0] * 128}, TypeError, "g_idx of out: expected an array, got list"),
         ({"g_idx": np.broadcast_to(np.int32(77), (128,))}, tj.LayoutError, "g_idx of out is read-only"),
         (
             {"more": np.zeros(3)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy as np
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Packing, Plane, Sizes, extents
-from tilejit.copies.plane_fields import Elements
 from tilejit.copies.sources import as_array
-from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
-from tilejit.tiled.outputs import check_apart, checked_out
+from tilejit.layout.dtypes import PrimitiveType, array_dtype, from_numpy, lookup
+from tilejit.tiled.outputs import check_alike
 
 
 def named_arrays(given: Any, packing: Packing, name: str) -> dict[str, Array]:
@@ -94,7 +93,7 @@ def _of_dtype(plane: Plane, array: Array, element: PrimitiveType) -> Array:
 def decoded_codes(plane: Plane, codes: Array) -> Array:
     """A plane with its stored codes as users pass them: uint8, or int8 if a code may be negative."""
     if plane.low:
-        return (codes.astype(np.int16) + plane.low).astype(plane_dtype(plane, None))
+        return (codes.astype(np.int16) + plane.low).astype(plane_dtype(plane, lookup("u8")))
     if not plane.signed:
         return codes
     if plane.bits == 8:
@@ -103,59 +102,19 @@ def decoded_codes(plane: Plane, codes: Array) -> Array:
     return (codes << np.uint8(shift)).view(np.int8) >> np.int8(shift)
 
 
-def plane_dtype(plane: Plane, element: PrimitiveType | None) -> np.dtype[Any]:
+def plane_dtype(plane: Plane, element: PrimitiveType) -> np.dtype[Any]:
     """The dtype of a plane as users pass it; `element` is that of a plane without codes."""
     if not plane.bits:
-        assert element is not None
-        assert element.numpy is not None
-        return element.numpy
+        return array_dtype(element)
     low, high = plane.code_range
     return np.dtype(np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16)
 
 
-def planes_of_out(
-    out: Any, planes: list[Plane], elements: Elements, sizes: Sizes, sources: Iterable[Array]
-) -> dict[str, Array]:
-    """The arrays of `out` by the names of planes, after all checks; none if it is None.
-
-    Raises:
-        LayoutError: one is missing, has another dtype or other dimensions than its plane, is read-only, or
-            overlaps a source or another.
-        TypeError: one is not an array.
-    """
-    if out is None:
-        return {}
-    targets = named_targets(out, [plane.name for plane in planes])
-    for plane in planes:
-        dtype, target = plane_dtype(plane, elements[plane.name]), targets[plane.name]
-        if target.dtype.newbyteorder("=") == dtype:
-            dtype = target.dtype
-        what = f"{plane.name} of out" if len(planes) > 1 else "out"
-        checked_out(target, extents(plane.axes, sizes), dtype, *sources, what=what)
-    check_apart(targets)
-    return targets
-
-
-def named_targets(out: Any, names: list[str]) -> dict[str, Array]:
-    """The arrays of `out` by name; `out` is an array if there is one name.
-
-    Raises:
-        LayoutError: names are missing or unknown.
-        TypeError: a value is not an array.
-    """
-    listed = ", ".join(names)
-    if not isinstance(out, Mapping):
-        if len(names) > 1:
-            raise TypeError(f"out: expected a mapping of {listed} to arrays, got {type(out).__name__}")
-        out = {names[0]: out}
-    if set(out) != set(names):
-        got = ", ".join(map(str, out))[:80] or "nothing"
-        raise LayoutError(f"out: expected {listed}, got {got}\n  pass an array for each of these names")
-    for name in names:
-        if not isinstance(out[name], np.ndarray):
-            kind = type(out[name]).__name__
-            raise TypeError(f"out: expected an array as {name}, got {kind}\n  allocate it with np.empty")
-    return {name: out[name] for name in names}
+def check_plane_out(plane: Plane, element: PrimitiveType, sizes: Sizes, out: Array, what: str) -> None:
+    """Raise a LayoutError unless an array of `out` has the form of a plane, in any byte order."""
+    dtype = plane_dtype(plane, element)
+    is_alike = out.dtype.newbyteorder("=") == dtype
+    check_alike(out, extents(plane.axes, sizes), out.dtype if is_alike else dtype, what)
 
 
 def one_dtype(found: Mapping[str, PrimitiveType]) -> PrimitiveType | None:

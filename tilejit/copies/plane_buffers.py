@@ -1,8 +1,8 @@
-"""The buffers of planes: found by name, checked against the format, and those of `out`."""
+"""The buffers of planes: found by name, checked against the format, and written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.values import refuse_masked
 from tilejit.catalog.packing import Packing, Sizes, extents
-from tilejit.copies.plane_arrays import named_targets, one_dtype
+from tilejit.copies.plane_arrays import one_dtype
 from tilejit.copies.plane_fields import Elements, PlacedField, place_fields
-from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
+from tilejit.layout.dtypes import PrimitiveType, array_dtype, from_numpy, lookup
 from tilejit.tiled.buffers import flat_bytes
-from tilejit.tiled.outputs import check_apart, check_target
 from tilejit.tiled.plan_elements import is_swapped
 
 ANY = "any"
@@ -31,30 +30,18 @@ class PlacedBuffer:
     Attributes:
         name: its name.
         fields: what it holds.
-        element: the type of its elements in checkpoints; None if the format does not state it.
-        dims: its dimensions in checkpoints, in elements; those of its bytes if the format states none.
+        nbytes: its bytes.
+        dtype: the dtype of its elements.
+        dims: its dimensions in elements.
+        is_stated: whether the format states them, as they are in checkpoints; otherwise it is flat bytes.
     """
 
     name: str
     fields: tuple[PlacedField, ...]
-    element: PrimitiveType | None
+    nbytes: int
+    dtype: np.dtype[Any]
     dims: tuple[int, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Its bytes."""
-        return bytes_of(self.fields)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of its elements; uint8 if the format states none."""
-        dtype = self.element.numpy if self.element else np.dtype(np.uint8)
-        assert dtype is not None
-        return dtype
-
-    def encoded(self, arrays: Mapping[str, Array], threads: int | None) -> list[Array]:
-        """What `write` stores: a part for each field."""
-        return [field.encoded(arrays, threads) for field in self.fields]
+    is_stated: bool
 
     def write(self, encoded: list[Array], out: Array | None, threads: int | None) -> Array:
         """Write the fields to `out`, or to a new array with the dtype and the dimensions of the buffer."""
@@ -75,9 +62,8 @@ class PlacedBuffer:
 
         Raises:
             LayoutError: it has another size, dtype or shape.
-            TypeError: it has masked elements or holds Python objects.
+            TypeError: it holds Python objects.
         """
-        refuse_masked(given)
         if given.dtype.hasobject:
             raise TypeError(f"{what}: expected an array of bytes or numbers, got one of Python objects")
         if given.nbytes != self.nbytes:
@@ -85,25 +71,26 @@ class PlacedBuffer:
                 f"expected {self.nbytes} bytes as {what}, got {given.nbytes}\n"
                 "  pass the dimensions of the array, and a buffer of its size"
             )
-        own = _rows_of_bytes(given.shape, given.itemsize)
-        has_shape = (
-            self.element is None or len(own) == 1 or own == _rows_of_bytes(self.dims, self.dtype.itemsize)
-        )
-        if is_swapped(given.dtype) or not (has_shape and self._may_be(given.dtype)):
+        if not self._may_be(given):
             raise LayoutError(
                 f"expected {self.dtype}{list(self.dims)} as {what}, got {given.dtype}{list(given.shape)}\n"
                 "  convert it with astype or reshape, or pass its bytes as a flat array of uint8"
             )
 
-    def _may_be(self, dtype: np.dtype[Any]) -> bool:
-        """Whether elements of that dtype are those of the buffer: the same, integers alike, or bytes."""
-        want = self.element
-        if want is None or is_raw(dtype):
+    def _may_be(self, given: Array) -> bool:
+        """Whether an array of the right size has the form of the buffer; integers of one width are alike."""
+        if is_swapped(given.dtype):
+            return False
+        if not self.is_stated:
             return True
-        found, integers = from_numpy(dtype), ("signed", "unsigned")
-        if found.bits == 8 and want.name == "u8":
+        rows = _rows_of_bytes(given.shape, given.itemsize)
+        if len(rows) > 1 and rows != _rows_of_bytes(self.dims, self.dtype.itemsize):
+            return False
+        if is_raw(given.dtype):
             return True
-        return found == want or (found.bits == want.bits and {found.kind, want.kind} <= {*integers})
+        found, want = from_numpy(given.dtype), from_numpy(self.dtype)
+        alike = {found.kind, want.kind} <= {"signed", "unsigned"} or want.name == "u8"
+        return found == want or (alike and found.bits == want.bits)
 
 
 def place_buffers(packing: Packing, sizes: Sizes, elements: Elements) -> list[PlacedBuffer]:
@@ -114,16 +101,12 @@ def place_buffers(packing: Packing, sizes: Sizes, elements: Elements) -> list[Pl
         fields = tuple(place_fields(packing, buffer, sizes, elements))
         if not fields:
             continue
-        dtype, _, dims = (packing.tensors or {}).get(buffer, "").partition(":")
-        element = (free if dtype == ANY else lookup(dtype)) if dtype else None
-        shape = extents(dims, sizes) if dtype else (bytes_of(fields),)
-        placed.append(PlacedBuffer(buffer, fields, element, shape))
+        size = fields[0].records * fields[0].pitch
+        text = (packing.tensors or {}).get(buffer, "")
+        name, _, dims = (text or f"u8: {size}").partition(":")
+        dtype = array_dtype(free if name == ANY else lookup(name))
+        placed.append(PlacedBuffer(buffer, fields, size, dtype, extents(dims, sizes), bool(text)))
     return placed
-
-
-def bytes_of(fields: tuple[PlacedField, ...]) -> int:
-    """The bytes of the buffer that holds some fields."""
-    return fields[0].records * fields[0].pitch
 
 
 def stored_dtype(given: Mapping[str, Array], packing: Packing) -> PrimitiveType | None:
@@ -167,28 +150,11 @@ def named_buffers(given: Any, packing: Packing, name: str) -> dict[str, Array]:
 
 def _array(value: Any, name: str) -> Array:
     found = as_numpy(value)
+    refuse_masked(found)
     try:
         return found if isinstance(found, np.ndarray) else flat_bytes(found)
     except (TypeError, LayoutError) as error:
         raise type(error)(f"{name}: {error}") from error
-
-
-def buffers_of_out(out: Any, placed: list[PlacedBuffer], sources: Iterable[Array]) -> dict[str, Array]:
-    """The arrays of `out` by the names of buffers, after all checks; none if it is None.
-
-    Raises:
-        LayoutError: one is missing, does not fit its buffer, is read-only, or overlaps a source or another.
-        TypeError: one is not an array.
-    """
-    if out is None:
-        return {}
-    targets = named_targets(out, [buffer.name for buffer in placed])
-    for buffer in placed:
-        what, target = f"{buffer.name} of out", targets[buffer.name]
-        buffer.check(target, what)
-        check_target(target, *sources, what=what)
-    check_apart(targets)
-    return targets
 
 
 def _rows_of_bytes(dims: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Field, Packing, Plane, Sizes, extents
 from tilejit.copies.bit_streams import pack_stream, stream_bytes, unpack_stream
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, from_numpy, lookup
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.packings import Place, field_blocking, record_shape
 from tilejit.layout.formats.spelling import blocked_shape
@@ -169,15 +169,17 @@ def _sized(packing: Packing, field: Field, sizes: Sizes, elements: Elements, rec
     return PlacedField(field, sizes, order, element, bits, not changes, records, size // number)
 
 
-def element_of(plane: Plane, array: Array | None) -> PrimitiveType:
-    """The element type of a plane; that of the array if the plane takes any."""
-    if plane.bits:
-        return PRIMITIVE_TYPES["u8"]
-    if plane.dtype:
-        return lookup(plane.dtype)
-    if array is None:
-        raise LayoutError(f"the plane {plane.name!r} takes any dtype\n  pass dtype=")
-    return from_numpy(array.dtype)
+def elements_of(planes: Iterable[Plane], free: PrimitiveType | None) -> Elements:
+    """The element types of planes; `free` is that of the planes which take any.
+
+    Raises:
+        LayoutError: it is None, but there is such a plane.
+    """
+    found = {p.name: free if p.is_free else lookup("u8" if p.bits else p.dtype) for p in planes}
+    for name, element in found.items():
+        if element is None:
+            raise LayoutError(f"the plane {name!r} takes any dtype\n  pass dtype=")
+    return cast(Elements, found)
 
 
 def _stored(field: Field, arrays: Mapping[str, Array]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,27 +13,23 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.catalog.packing import Packing
 from tilejit.copies.plane_arrays import (
+    check_plane_out,
     checked_plane,
     decoded_codes,
     named_arrays,
     one_dtype,
-    planes_of_out,
 )
-from tilejit.copies.plane_buffers import (
-    buffers_of_out,
-    named_buffers,
-    place_buffers,
-    stored_dtype,
-)
-from tilejit.copies.plane_fields import Elements, element_of
+from tilejit.copies.plane_buffers import named_buffers, place_buffers, stored_dtype
+from tilejit.copies.plane_fields import elements_of
 from tilejit.layout.as_layout import ArrayUnknownError, is_name
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape
-from tilejit.layout.dtypes import PrimitiveType, lookup, primitive_type
+from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.formats.packings import find_packing
 from tilejit.layout.formats.packings import names_planes as of_planes
 from tilejit.programs.tuning import is_plain
 from tilejit.support.tokens import MAX_INT64
+from tilejit.tiled.outputs import checked_outs
 from tilejit.tiled.tiled_array import TiledArray
 
 Parameters = dict[str, Any]
@@ -93,17 +90,13 @@ class PackedPlanes:
             return {}
         sizes = packing.sizes(self.dims, f"the format {self.format!r}")
         found = {}
-        for buffer in place_buffers(packing, sizes, _elements(packing, self._element)):
+        for buffer in place_buffers(packing, sizes, elements_of(packing.planes, lookup(self.dtype or "u8"))):
             for placed in buffer.fields if buffer.name in self.buffers else ():
                 spec, take = placed.layout, placed.field.take
                 if spec is not None:
                     bits = f"[{take[0]}:{take[0] + take[1]}]" if take else ""
                     found[", ".join(placed.field.planes) + bits] = spec
         return found
-
-    @property
-    def _element(self) -> PrimitiveType | None:
-        return lookup(self.dtype) if self.dtype else None
 
     @property
     def nbytes(self) -> int:
@@ -131,7 +124,13 @@ class PackedPlanes:
             TypeError: `out` is not a mapping of planes to arrays.
         """
         found: Array | dict[str, Array] = unpack_planes(
-            self.buffers, self.format, self.dims, self._element, self.parameters, out=out, threads=threads
+            self.buffers,
+            self.format,
+            self.dims,
+            self.dtype or None,
+            self.parameters,
+            out=out,
+            threads=threads,
         )
         return found
 
@@ -224,18 +223,18 @@ def pack_planes(
     dims = sources[packing.main.name].shape
     sizes = packing.sizes(dims, f"the format {name!r}")
     arrays = {plane: checked_plane(packing.plane(plane), x, sizes, name) for plane, x in sources.items()}
-    elements = {plane: element_of(packing.plane(plane), array) for plane, array in arrays.items()}
-    dtype = one_dtype({p.name: elements[p.name] for p in packing.planes if p.is_free and p.name in elements})
-    placed = place_buffers(packing, sizes, elements)
-    targets = buffers_of_out(out, placed, sources.values())
+    planes = [packing.plane(plane) for plane in arrays]
+    free = one_dtype({plane.name: from_numpy(arrays[plane.name].dtype) for plane in planes if plane.is_free})
+    placed = place_buffers(packing, sizes, elements_of(planes, free))
+    targets = checked_outs(out, {buffer.name: buffer.check for buffer in placed}, sources.values())
     if packing.steps:
         arrays = packing.steps.encode(arrays, sizes)
-    encoded = [buffer.encoded(arrays, threads) for buffer in placed]
+    encoded = [[field.encoded(arrays, threads) for field in buffer.fields] for buffer in placed]
     buffers = {
         buffer.name: buffer.write(parts, targets.get(buffer.name), threads)
         for buffer, parts in zip(placed, encoded, strict=True)
     }
-    return PackedPlanes(name, own, dtype.name if dtype else "", dims, buffers)
+    return PackedPlanes(name, own, free.name if free else "", dims, buffers)
 
 
 def buffer_sizes(layout: str, dims: tuple[int, ...], dtype: Any, parameters: Parameters) -> dict[str, int]:
@@ -245,7 +244,7 @@ def buffer_sizes(layout: str, dims: tuple[int, ...], dtype: Any, parameters: Par
         LayoutError: the format is not of planes, or does not take the dimensions.
     """
     name, _, packing = find_packing(layout, parameters)
-    elements = _elements(packing, primitive_type(dtype) if dtype is not None else None)
+    elements = elements_of(packing.planes, lookup("u8") if dtype is None else primitive_type(dtype))
     placed = place_buffers(packing, packing.sizes(dims, f"the format {name!r}"), elements)
     return {buffer.name: buffer.nbytes for buffer in placed}
 
@@ -285,11 +284,12 @@ def unpack_planes(
     missing = {plane for field in packing.fields if field.buffer not in arrays for plane in field.planes}
     held = [plane for plane in packing.planes if plane.name not in missing]
     free = stored_dtype(arrays, packing) if dtype is None else primitive_type(dtype)
-    elements = {p.name: free if p.is_free and free else element_of(p, None) for p in held}
+    elements = elements_of(held, free)
     placed = [buffer for buffer in place_buffers(packing, sizes, elements) if buffer.name in arrays]
     for buffer in placed:
         buffer.check(arrays[buffer.name], f"{buffer.name} of {name} of {list(dims)}")
-    targets = planes_of_out(out, held, elements, sizes, arrays.values())
+    checks = {p.name: partial(check_plane_out, p, elements[p.name], sizes) for p in held}
+    targets = checked_outs(out, checks, arrays.values())
     planes: dict[str, Array] = {}
     flat = {name: np.ascontiguousarray(array).reshape(-1).view(np.uint8) for name, array in arrays.items()}
     fields = [field for buffer in placed for field in buffer.fields]
@@ -322,8 +322,3 @@ def _packing_of(layout: Any, parameters: Parameters, threads: int | None) -> tup
     if not is_name(layout):
         raise LayoutError(f"expected the name of a format for planes, got {layout[:40]!r}\n  {fix}")
     return find_packing(layout, parameters)
-
-
-def _elements(packing: Packing, free: PrimitiveType | None) -> Elements:
-    """The element type of each plane; that of planes which take any is `free`, None for bytes."""
-    return {p.name: (free or lookup("u8")) if p.is_free else element_of(p, None) for p in packing.planes}

@@ -39,5 +39,5 @@ def as_array(x: Any, name: str = "") -> Array:
     try:
         from_numpy(array.dtype)
     except LayoutError as error:
-        raise TypeError(str(error)) from error
+        raise TypeError(f"{head}{error}") from error
     return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ from tilejit.layout.padding import padding_bytes
 from tilejit.tiled.buffers import checked_buffer, flat_words
 
 MOST_WORK = 1000
-"""The effort to find out whether two arrays share memory, in NumPy's unit; beyond it, they count as if."""
+"""NumPy's effort to prove that two arrays share no memory, such as two fields of one structured array."""
 
 
 def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
@@ -54,20 +54,18 @@ def refuse_keep() -> NoReturn:
     raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')
 
 
-def checked_out(
-    out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *sources: Array, what: str = "out"
-) -> Array:
-    """Return `out` if it is an array of that shape and dtype that may be written while sources are read.
+def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:
+    """Return `out` if it is an array of that shape and dtype that may be written while `source` is read.
 
     Raises:
-        LayoutError: `out` has another shape or dtype, is read-only, or overlaps itself or a source.
+        LayoutError: `out` has another shape or dtype, is read-only, or overlaps itself or the source.
         TypeError: it is not an array, or has masked elements.
     """
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"{what}: expected an array, got {type(out).__name__}")
+        raise TypeError(f"out: expected an array, got {type(out).__name__}")
     refuse_masked(out)
-    check_alike(out, shape, dtype, what)
-    check_target(out, *sources, what=what)
+    check_alike(out, shape, dtype)
+    check_target(out, source)
     return out
 
 
@@ -99,12 +97,40 @@ def check_target(memory: Array, *sources: Array, what: str = "out") -> None:
         )
 
 
-def check_apart(targets: Mapping[str, Array]) -> None:
-    """Check that no two arrays of `out` share memory; fields of one structured array do not.
+def checked_outs(
+    out: Any, checks: Mapping[str, Callable[[Array, str], None]], sources: Iterable[Array]
+) -> dict[str, Array]:
+    """Return the arrays of `out` by name if all may be written while sources are read; none if it is None.
+
+    Args:
+        out: a mapping of names to arrays, or the only array.
+        checks: for each name, check(array, what) raises unless the array has the form of the result.
+        sources: the arrays that are read.
 
     Raises:
-        LayoutError: two do.
+        LayoutError: a name is missing or unknown, or an array has another form, is read-only, or overlaps
+            itself, a source or another one.
+        TypeError: one is not an array, or has masked elements.
     """
+    if out is None:
+        return {}
+    listed, is_mapping = ", ".join(checks), isinstance(out, Mapping)
+    if not is_mapping and len(checks) > 1:
+        raise TypeError(
+            f"out: expected a mapping of {listed} to arrays, got {type(out).__name__}\n  pass a dict"
+        )
+    targets = dict(out) if is_mapping else dict.fromkeys(checks, out)
+    if set(targets) != set(checks):
+        got = ", ".join(map(str, targets))[:80] or "nothing"
+        raise LayoutError(f"out: expected {listed}, got {got}\n  pass an array for each of these names")
+    for name, check in checks.items():
+        target, what = targets[name], f"{name} of out" if is_mapping else "out"
+        if not isinstance(target, np.ndarray):
+            raise TypeError(f"{what}: expected an array, got {type(target).__name__}")
+        refuse_masked(target)
+        check(target, what)
+        check_target(target, *sources, what=what)
     for (one, first), (other, second) in combinations(targets.items(), 2):
         if np.may_share_memory(first, second, max_work=MOST_WORK):  # type: ignore[arg-type]
             raise LayoutError(f"out: {one} and {other} share memory\n  pass arrays with their own memory")
+    return targets
