@@ -32,7 +32,7 @@ def test_a_table_moves_elements_of_a_record() -> None:
     codes, d = mix((3, 8), 256).astype(np.uint8), np.arange(3, dtype=np.uint8)
     for placed in place_fields(packing, "buffer", sizes, {"codes": lookup("u8"), "d": lookup("u8")}):
         arrays = {"codes": codes, "d": d}
-        placed.write(buffer, placed.encoded(arrays, None), None)
+        placed.write(buffer, placed.encoded(arrays, None), arrays, None)
         (name,) = placed.field.planes
         np.testing.assert_array_equal(placed.read(buffer, {}, None)[name], arrays[name])
     want = np.empty((3, 2, 4), np.uint8)

@@ -43,12 +43,14 @@ class PlacedBuffer:
     dims: tuple[int, ...]
     is_stated: bool
 
-    def write(self, encoded: list[Array], out: Array | None, threads: int | None) -> Array:
-        """Write the fields to `out`, or to a new array with the dtype and the dimensions of the buffer."""
+    def write(
+        self, encoded: list[Array | None], arrays: Mapping[str, Array], out: Array | None, threads: int | None
+    ) -> Array:
+        """Write encoded fields to `out`, or to a new array in the dtype and dimensions of the buffer."""
         is_direct = out is not None and out.flags.c_contiguous
         data = np.asarray(out).reshape(-1).view(np.uint8) if is_direct else np.empty(self.nbytes, np.uint8)
         for field, part in zip(self.fields, encoded, strict=True):
-            field.write(data, part, threads)
+            field.write(data, part, arrays, threads)
         if out is None:
             return data.view(self.dtype).reshape(self.dims)
         if not is_direct:

@@ -64,28 +64,35 @@ class PlacedField:
         place = Place(8 * self.start, 8 * self.length, 8 * self.pitch)
         return record_shape(self.order, self.element, self.bits, place)
 
-    def encoded(self, arrays: Mapping[str, Array], threads: int | None) -> Array:
-        """What `write` stores: the elements if the field has a layout in the buffer, otherwise its bytes."""
+    def encoded(self, arrays: Mapping[str, Array], threads: int | None) -> Array | None:
+        """The field's bytes, those of each record contiguous; None if it has a layout in the buffer.
+
+        Encoding may refuse an array, and `write` refuses none.
+        """
         field = self.field
         if field.codec:
             given = tuple(arrays[name] for name in (*field.planes, *field.uses))
             return field.codec.encode(given, self.sizes).reshape(-1)
-        values = _stored(field, arrays)
         if self.layout is not None:
-            return values
+            return None
         spec = self._own_layout
-        flat = _pack(values, spec, padding_of(field.padding or None, spec, None), threads)
+        fill = padding_of(field.padding or None, spec, None)
+        flat = _pack(_stored(field, arrays), spec, fill, threads)
         if self._is_stream:
             flat = pack_stream(flat, self.bits)
         return _moved_words(flat, field, self.sizes, back=False)
 
-    def write(self, buffer: Array, encoded: Array, threads: int | None) -> None:
-        """Write the field to its bytes of each record of a flat buffer."""
-        spec = self.layout
-        if spec is None:
+    def write(
+        self, buffer: Array, encoded: Array | None, arrays: Mapping[str, Array], threads: int | None
+    ) -> None:
+        """Write what `encoded` returned, or the elements, to the bytes of each record of a flat buffer."""
+        if encoded is not None:
             self._rows(buffer)[...] = encoded.reshape(self.records, self.length)
-        else:
-            _pack(encoded, spec, None, threads, _elements(buffer[: spec.size_in_bytes], spec))
+            return
+        spec = self.layout
+        assert spec is not None
+        target = _elements(buffer[: spec.size_in_bytes], spec)
+        _pack(_stored(self.field, arrays), spec, None, threads, target)
 
     def read(
         self, buffer: Array, planes: Mapping[str, Array], threads: int | None, out: Array | None = None

@@ -231,7 +231,7 @@ def pack_planes(
         arrays = packing.steps.encode(arrays, sizes)
     encoded = [[field.encoded(arrays, threads) for field in buffer.fields] for buffer in placed]
     buffers = {
-        buffer.name: buffer.write(parts, targets.get(buffer.name), threads)
+        buffer.name: buffer.write(parts, arrays, targets.get(buffer.name), threads)
         for buffer, parts in zip(placed, encoded, strict=True)
     }
     return PackedPlanes(name, own, free.name if free else "", dims, buffers)
