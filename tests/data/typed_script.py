@@ -44,6 +44,14 @@ def there_and_back(x: Floats, layout: str) -> NDArray[Any]:
     return tj.ascontiguousarray(tj.unpack(u, dtype="f64", casting="safe", virtual_vector_size="auto"))
 
 
+def planes_there_and_back(planes: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    packed: tj.PackedPlanes = tj.pack(planes, "ggml-q4_0")
+    again = tj.relayout(packed, "ggml-q4_0x8")
+    found = tj.unpack(again, out={name: np.zeros_like(plane) for name, plane in planes.items()})
+    assert isinstance(found, dict)
+    return found["codes"]
+
+
 @tj.kernel
 def scale(a: Floats, b: Floats, factor: float) -> None:
     for i in range(a.shape[0]):
@@ -83,6 +91,8 @@ def main() -> None:
     source: str = tj.explain(shape, x).source
     print(len(source) > 0, scale.specialize(x, y, 2.0).report(), z.shape)
     assert np.array_equal(there_and_back(x, "{1,0:T(8,128)}"), x)
+    codes = np.zeros((8, 32), np.uint8)
+    assert np.array_equal(planes_there_and_back({"codes": codes, "d": np.ones((8, 1), np.float16)}), codes)
 
 
 main()

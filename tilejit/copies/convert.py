@@ -164,8 +164,18 @@ def pack(
     return plan(array) if out is None else plan(array, target)
 
 
+@overload
 def unpack(
-    t: TiledArray | PackedPlanes | Array | Buffer | Mapping[str, Any],
+    t: PackedPlanes | Mapping[str, Any],
+    /,
+    layout: str | None = None,
+    *,
+    out: Array | Mapping[str, Array] | None = None,
+    **keywords: Any,
+) -> Array | dict[str, Array]: ...
+@overload
+def unpack(
+    t: TiledArray | Array | Buffer,
     /,
     layout: LayoutLike | None = None,
     *,
@@ -177,7 +187,21 @@ def unpack(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
-) -> Array:
+) -> Array: ...
+def unpack(
+    t: TiledArray | PackedPlanes | Array | Buffer | Mapping[str, Any],
+    /,
+    layout: LayoutLike | None = None,
+    *,
+    out: Array | Mapping[str, Array] | None = None,
+    dtype: ElementLike | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> Array | dict[str, Array]:
     """Copy an array out of a buffer of tiles.
 
     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
@@ -235,10 +259,13 @@ def unpack(
     """
     if reads_planes(t, layout, parameters):
         refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune)
-        planes: Array = unpack_given(t, layout, dtype, parameters, out=out, threads=threads)
+        planes: Array | dict[str, Array] = unpack_given(
+            t, layout, dtype, parameters, out=out, threads=threads
+        )
         return planes
+    target: Any = out
     return _as_tiled(t, layout, dtype, parameters).unpack(
-        out=out,
+        out=target,
         dtype=dtype,
         casting=casting,
         threads=threads,

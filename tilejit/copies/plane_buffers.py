@@ -67,7 +67,9 @@ class PlacedBuffer:
             TypeError: it holds Python objects.
         """
         if given.dtype.hasobject:
-            raise TypeError(f"{what}: expected an array of bytes or numbers, got one of Python objects")
+            raise TypeError(
+                f"{what}: expected bytes or numbers, got Python objects\n  convert them with astype"
+            )
         if given.nbytes != self.nbytes:
             raise LayoutError(
                 f"expected {self.nbytes} bytes as {what}, got {given.nbytes}\n"
