@@ -133,3 +133,13 @@ def test_a_wrong_field_is_refused_and_untouched() -> None:
         with pytest.raises(tj.LayoutError, match=cause):
             tj.pack(x, BLOCKS, out=out, element_size_in_bits=4)
         assert out.tobytes() == before
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f4", [("a", ">f4")]], ids=str)
+def test_a_buffer_in_another_byte_order_is_refused(dtype: Any) -> None:
+    buffer = np.arange(12, dtype="f4").view("u4").astype(">u4").view(dtype)
+    for given in (buffer, np.zeros((12, 2), dtype)[:, 0]):
+        with pytest.raises(tj.LayoutError, match="not in native byte order\n  convert it with astype"):
+            tj.unpack(given, "a b -> b a", dtype="f32", dims=(3, 4))
+    bytes_of = buffer.view(np.uint8)
+    assert tj.unpack(bytes_of, "a b -> b a", dtype="f32", dims=(3, 4)).shape == (3, 4)

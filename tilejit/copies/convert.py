@@ -228,9 +228,9 @@ def unpack(
     loaded array in its dtype, e.g. with `y.view(ml_dtypes.bfloat16)`. A loaded buffer needs no view.
 
     Args:
-        t: a TiledArray, or a bytes-like buffer of the layout's size: an array of any dtype and shape. For a
-            format of planes, PackedPlanes, a mapping of its buffers to arrays as `pack` returns them or to
-            bytes, or the only buffer.
+        t: a TiledArray, or a bytes-like buffer of the layout's size: an array of any dtype and shape in
+            native byte order. For a format of planes, PackedPlanes, a mapping of its buffers to bytes or to
+            arrays as `pack` returns them, or the only buffer.
         layout: the layout of a plain buffer: anything that `as_layout` reads, or a format of planes.
         out: where to write: an array of the logical shape with any strides and byte order. It must not
             overlap the buffer. None allocates an array in C order. For a format of several planes, a mapping

@@ -36,7 +36,7 @@ from tilejit.tiled.boxes import read_box, write_box
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
 from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
-from tilejit.tiled.plan_elements import unpacked_dtype
+from tilejit.tiled.plan_elements import is_swapped, unpacked_dtype
 from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan
 from tilejit.tiled.strided_buffers import has_gaps, strided_buffer
 
@@ -107,9 +107,10 @@ class TiledArray(NDArrayOperatorsMixin):
         TiledArray(f32[3,5]{1,0:T(2,1)}, 80 bytes)
 
         Args:
-            buffer: a bytes-like object or a C-contiguous array of any dtype and shape, of the size in bytes
-                that the layout needs, such as an int32 array of words that hold u4 elements. A field of a
-                structured array also works if a layout has its strides; the result then has that layout.
+            buffer: a bytes-like object or a C-contiguous array of any dtype and shape, in native byte order
+                and of the size in bytes that the layout needs, such as an int32 array of words that hold u4
+                elements. A field of a structured array also works if a layout has its strides; the result
+                then has that layout.
             layout: the layout: anything that `as_layout` reads.
             dtype: the dtype of the elements, unless the layout names it.
             dims: the logical dimensions in elements, unless the layout names them.
@@ -119,10 +120,16 @@ class TiledArray(NDArrayOperatorsMixin):
             The tiled array, which shares the buffer's memory.
 
         Raises:
-            LayoutError: the buffer does not have the shape's size in bytes, or the shape cannot be packed.
+            LayoutError: the buffer does not have the shape's size in bytes or is not in native byte order, or
+                the shape cannot be packed.
             TypeError: the buffer is not bytes-like, or the layout does not take a parameter.
         """
         spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
+        if isinstance(buffer, np.ndarray) and is_swapped(buffer.dtype):
+            raise LayoutError(
+                f"the buffer is {buffer.dtype}, which is not in native byte order\n"
+                "  convert it with astype, or pass its bytes: buffer.view(np.uint8)"
+            )
         if isinstance(buffer, np.ndarray) and has_gaps(buffer):
             check_size(buffer, spec, "the buffer")
             buffer, spec = strided_buffer(buffer, spec) or (buffer, spec)
