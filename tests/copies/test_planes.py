@@ -373,3 +373,10 @@ def test_elements_of_a_byte_have_no_byte_order() -> None:
     assert out["e"].tobytes() == planes["e"].tobytes()
     tiled = tj.pack(planes["e"].view(swapped), "{0,1}")
     assert tj.unpack(tiled, out=np.zeros((2, 2), swapped)).tobytes() == planes["e"].tobytes()
+
+
+def test_dtype_of_unpack_is_that_of_the_planes() -> None:
+    buffer = tj.pack(q4_0(), "ggml-q4_0").buffer
+    assert tj.unpack(buffer, "ggml-q4_0", dims=(2, 64), dtype="uint8")["codes"].dtype == np.uint8
+    with pytest.raises(tj.LayoutError, match="dtype is f32, but codes of ggml-q4_0 is uint8\n  omit dtype"):
+        tj.unpack(buffer, "ggml-q4_0", dims=(2, 64), dtype="f32")

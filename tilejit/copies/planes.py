@@ -18,13 +18,14 @@ from tilejit.copies.plane_arrays import (
     decoded_codes,
     named_arrays,
     one_dtype,
+    plane_dtype,
 )
 from tilejit.copies.plane_buffers import named_buffers, place_buffers, stored_dtype
 from tilejit.copies.plane_fields import elements_of
 from tilejit.layout.as_layout import ArrayUnknownError, is_name
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape
-from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
+from tilejit.layout.dtypes import array_dtype, from_numpy, lookup, primitive_type
 from tilejit.layout.formats.packings import find_packing
 from tilejit.layout.formats.packings import names_planes as of_planes
 from tilejit.programs.tuning import is_plain
@@ -178,6 +179,8 @@ def unpack_given(
             f"the format {layout!r} does not specify the dimensions of its main plane\n  pass dims="
         )
     dims = int_tuple(own.pop("dims"), "dims")
+    if dtype is not None:
+        _check_dtype(dtype, layout, own)
     return unpack_planes(t, layout, dims, dtype, own, out=out, threads=threads)
 
 
@@ -306,6 +309,17 @@ def unpack_planes(
             numpy_copyto(target, found[key])
         found[key] = target
     return found if len(packing.planes) > 1 else found[packing.main.name]
+
+
+def _check_dtype(dtype: Any, layout: Any, parameters: Parameters) -> None:
+    """Raise a LayoutError if a format has no planes that take any dtype, and its main plane has another."""
+    name, _, packing = _packing_of(layout, parameters, None)
+    found, main = primitive_type(dtype), packing.main
+    own = plane_dtype(main, lookup(main.dtype or "u8"))
+    takes_bytes = main.bits and own.kind == "u"  # codes of 1 to 256 are given and returned as uint16
+    is_known = array_dtype(found) == own or (takes_bytes and found.name == "u8")
+    if not is_known and not any(plane.is_free for plane in packing.planes):
+        raise LayoutError(f"dtype is {found.name}, but {main.name} of {name} is {own}\n  omit dtype")
 
 
 def _packing_of(layout: Any, parameters: Parameters, threads: int | None) -> tuple[str, Parameters, Packing]:
