@@ -380,3 +380,48 @@ def test_dtype_of_unpack_is_that_of_the_planes() -> None:
     assert tj.unpack(buffer, "ggml-q4_0", dims=(2, 64), dtype="uint8")["codes"].dtype == np.uint8
     with pytest.raises(tj.LayoutError, match="dtype is f32, but codes of ggml-q4_0 is uint8\n  omit dtype"):
         tj.unpack(buffer, "ggml-q4_0", dims=(2, 64), dtype="f32")
+
+
+def test_fields_of_one_record_are_apart() -> None:
+    planes = {"codes": q4_0()["codes"], "scales": mix((2, 1), 9).astype(np.float32)}
+    planes["biases"] = -planes["scales"]
+    packed = tj.pack(planes, "mlx-affine")
+    records = np.zeros((2, 1), [("a", "<f4"), ("b", "<f4")])
+    tj.unpack(
+        packed, out={"codes": np.zeros((2, 64), np.uint8), "scales": records["a"], "biases": records["b"]}
+    )
+    np.testing.assert_array_equal(records["a"], planes["scales"])
+    np.testing.assert_array_equal(records["b"], planes["biases"])
+
+
+def test_masked_arrays_are_refused() -> None:
+    packed = tj.pack(q4_0(), "ggml-q4_0")
+    masked = np.ma.masked_array(packed.buffer, mask=packed.buffer == packed.buffer[0, 0])
+    for call in (
+        lambda: tj.unpack(masked, "ggml-q4_0", dims=(2, 64)),
+        lambda: tj.pack(q4_0(), "ggml-q4_0", out=masked),
+        lambda: tj.pack({**q4_0(), "d": np.ma.masked_array(q4_0()["d"], mask=True)}, "ggml-q4_0"),
+    ):
+        with pytest.raises(TypeError, match="masked"):
+            call()
+
+
+def test_buffers_of_bytes_may_have_any_dtype() -> None:
+    scales = np.arange(2, dtype=np.uint8).reshape(2, 1)
+    buffers = dict(tj.pack({"codes": np.zeros((2, 32), np.uint8), "scales": scales}, "mlx-mxfp4").buffers)
+    buffers["scales"] = buffers["scales"].view(ml_dtypes.float8_e8m0fnu)
+    np.testing.assert_array_equal(tj.unpack(buffers, "mlx-mxfp4", dims=(2, 32))["scales"], scales)
+    planes = {"bias": np.arange(8, dtype=np.float32), "weights": np.ones((8, 3), np.float32)}
+    words = tj.pack(planes, "xnnpack-gemm").buffer.view(np.float32)
+    found = tj.unpack(words.reshape(4, 8), "xnnpack-gemm", dims=(8, 3))
+    np.testing.assert_array_equal(found["bias"], planes["bias"])
+
+
+def test_threads_are_checked_without_a_copy_that_uses_them() -> None:
+    planes = np.zeros((32, 32), np.float32)
+    for call in (
+        lambda: tj.pack(planes, "tenstorrent-bfp8_b", threads=0),
+        lambda: tj.unpack(bytes(1088), "tenstorrent-bfp8_b", dims=(32, 32), threads=0),
+    ):
+        with pytest.raises(tj.KernelValueError, match="threads=0"):
+            call()
