@@ -425,3 +425,11 @@ def test_threads_are_checked_without_a_copy_that_uses_them() -> None:
     ):
         with pytest.raises(tj.KernelValueError, match="threads=0"):
             call()
+
+
+def test_out_of_codes_that_are_stored_minus_a_number() -> None:
+    zeros = (1 + mix((2, 32), 256)).astype(np.uint16)
+    packed = tj.pack(zeros, "gptq-qzeros", bits=8)
+    out = np.zeros_like(zeros)
+    assert packed.unpack(out=out) is out
+    np.testing.assert_array_equal(out, zeros)
