@@ -93,7 +93,7 @@ def _of_dtype(plane: Plane, array: Array, element: PrimitiveType) -> Array:
 def decoded_codes(plane: Plane, codes: Array) -> Array:
     """A plane with its stored codes as users pass them: uint8, or int8 if a code may be negative."""
     if plane.low:
-        return (codes.astype(np.int16) + plane.low).astype(plane_dtype(plane, lookup("u8")))
+        return (codes.astype(np.int16) + plane.low).astype(plane.array_dtype)
     if not plane.signed:
         return codes
     if plane.bits == 8:
@@ -104,10 +104,7 @@ def decoded_codes(plane: Plane, codes: Array) -> Array:
 
 def plane_dtype(plane: Plane, element: PrimitiveType) -> np.dtype[Any]:
     """The dtype of a plane as users pass it; `element` is that of a plane without codes."""
-    if not plane.bits:
-        return array_dtype(element)
-    low, high = plane.code_range
-    return np.dtype(np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16)
+    return np.dtype(plane.array_dtype) if plane.bits else array_dtype(element)
 
 
 def check_plane_out(plane: Plane, element: PrimitiveType, sizes: Sizes, out: Array, what: str) -> None:

@@ -106,7 +106,7 @@ def place_buffers(packing: Packing, sizes: Sizes, elements: Elements) -> list[Pl
         if not fields:
             continue
         size = fields[0].records * fields[0].pitch
-        text = (packing.tensors or {}).get(buffer, "")
+        text = packing.tensors.get(buffer, "")
         name, _, dims = (text or f"u8: {size}").partition(":")
         dtype = array_dtype(free if name == ANY else lookup(name))
         placed.append(PlacedBuffer(buffer, fields, size, dtype, extents(dims, sizes), bool(text)))
@@ -119,7 +119,7 @@ def stored_dtype(given: Mapping[str, Array], packing: Packing) -> PrimitiveType 
     Raises:
         LayoutError: they have several.
     """
-    free = [name for name, text in (packing.tensors or {}).items() if text.startswith(f"{ANY}:")]
+    free = [name for name, text in packing.tensors.items() if text.startswith(f"{ANY}:")]
     typed = [name for name in free if name in given and not is_raw(given[name].dtype)]
     return one_dtype({name: from_numpy(given[name].dtype) for name in typed})
 
