@@ -41,6 +41,7 @@ def _matmul_n_bits(bits: int = 4, block_size: int = 32, scale_bits: int = 32) ->
         ),
         tensors={
             "B": f"u8: N K/{block} {block * width // 8}",
+            "scales": f"{scales}: N K/{block}",
             "zero_points": f"u8: N K/{block * 8 // width}",
         },
         optional=("zero_points",),
