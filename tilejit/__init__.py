@@ -92,10 +92,10 @@ if _TYPE_CHECKING:
         swapaxes,
         transpose,
     )
-    from tilejit.recognize.identification import Identification
-    from tilejit.recognize.infer import infer
-    from tilejit.recognize.inferred import InferredLayout
-    from tilejit.recognize.recognition import identify
+    from tilejit.recognize.formats.identification import Identification
+    from tilejit.recognize.formats.identify import identify
+    from tilejit.recognize.probes.infer import infer
+    from tilejit.recognize.probes.inferred import InferredLayout
     from tilejit.support.caches import clear_caches
     from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan
     from tilejit.tiled.tiled_array import TiledArray
@@ -238,10 +238,10 @@ _HOMES = {
     "numpy_api.putting": "put",
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
-    "recognize.identification": "Identification",
-    "recognize.recognition": "identify",
-    "recognize.infer": "infer",
-    "recognize.inferred": "InferredLayout",
+    "recognize.formats.identification": "Identification",
+    "recognize.formats.identify": "identify",
+    "recognize.probes.infer": "infer",
+    "recognize.probes.inferred": "InferredLayout",
     "support.caches": "clear_caches",
     "tiled.plans": "PackPlan RelayoutPlan UnpackPlan",
     "tiled.tiled_array": "TiledArray",

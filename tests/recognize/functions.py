@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.tools.oracle import packed_bits
 from tilejit.layout.cute_shape import Spec
-from tilejit.recognize.bit_patterns import patterns_of
+from tilejit.recognize.probes.bit_patterns import patterns_of
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ import pytest
 import tilejit as tj
 from tests.recognize.functions import Array, little_endian
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
-from tilejit.recognize.bit_patterns import array_of, patterns_of, random_patterns
+from tilejit.recognize.probes.bit_patterns import array_of, patterns_of, random_patterns
 
 DIMS = (8, 12)
 ARRAYS = [name for name, element in PRIMITIVE_TYPES.items() if element.is_array_element]

@@ -16,7 +16,7 @@ from tilejit.layout.dtypes import from_numpy, lookup
 from tilejit.layout.formats.examples import example_packing
 from tilejit.layout.formats.registry import find_format
 from tilejit.layout.text.pattern_text import parse_pattern
-from tilejit.recognize.identification import Match
+from tilejit.recognize.formats.identification import Match
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = "element_size_in_bits"

@@ -15,7 +15,7 @@ from tilejit.cli.parameters import read_dims
 
 if TYPE_CHECKING:
     from tilejit.files.tensor_file import Entry, TensorFile
-    from tilejit.recognize.identification import Identification
+    from tilejit.recognize.formats.identification import Identification
 
 File = Annotated[
     Path,
@@ -70,7 +70,7 @@ def _identified(
     path: Path, against: Path | None, dims: str | None, dtype: str | None
 ) -> dict[str, Identification]:
     """The answer for each tensor of a file, or of one that has an original."""
-    from tilejit.recognize.recognition import identify as identified
+    from tilejit.recognize.formats.identify import identify as identified
 
     packed = _buffers(path)
     if against is None:

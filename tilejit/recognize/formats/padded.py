@@ -8,11 +8,11 @@ import numpy as np
 
 from tilejit.arrays.memory import Array
 from tilejit.layout.indexing import multi_index
-from tilejit.recognize.changes import Index
-from tilejit.recognize.orders import Order
-from tilejit.recognize.places import Part
-from tilejit.recognize.readings import read
-from tilejit.recognize.scores import Score
+from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.places import Part
+from tilejit.recognize.formats.readings import read
+from tilejit.recognize.formats.scores import Score
 
 MOST_PADDING = 1024
 """Padding elements of each axis that are looked at."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import dataclass
-from tilejit.recognize.slots import Bytes, slot_count, slot_values
+from tilejit.recognize.probes.slots import Bytes, slot_count, slot_values
 
 CHUNK = 1 << 16
 """Slots that are read at a time, so that intermediate results stay in the cache."""

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.changes import Index
-from tilejit.recognize.storage import Storage
+from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.storage import Storage
 
 POOL = 1 << 15
 """Random elements among which rare values are sought."""

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.changes import Change, Index
-from tilejit.recognize.orders import Order
-from tilejit.recognize.readings import ValueChange, read
-from tilejit.recognize.samples import whole_index
-from tilejit.recognize.scores import Score
-from tilejit.recognize.storage import Storage
+from tilejit.recognize.formats.changes import Change, Index
+from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.readings import ValueChange, read
+from tilejit.recognize.formats.samples import whole_index
+from tilejit.recognize.formats.scores import Score
+from tilejit.recognize.formats.storage import Storage
 
 SMALL = 1 << 18
 """Elements up to which places are computed; beyond, a kernel unpacks the buffer."""

@@ -13,7 +13,7 @@ from codegen import LayoutError
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType
 from tilejit.layout.helpers import dims_text
-from tilejit.recognize.bit_patterns import (
+from tilejit.recognize.probes.bit_patterns import (
     CHUNK,
     Alphabet,
     Bounds,
@@ -23,8 +23,8 @@ from tilejit.recognize.bit_patterns import (
     code_type,
     random_patterns,
 )
-from tilejit.recognize.counterexample import Counterexample, RefutedError
-from tilejit.recognize.slots import Bytes
+from tilejit.recognize.probes.counterexample import Counterexample, RefutedError
+from tilejit.recognize.probes.slots import Bytes
 from tilejit.tiled.tiled_array import TiledArray
 
 PackFunction = Callable[[Any], Any]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
-from tilejit.recognize.bit_patterns import CHUNK, Patterns, pattern_dtype
-from tilejit.recognize.closed_form import Buffer
-from tilejit.recognize.slot_table import Table
-from tilejit.recognize.spellings import Spellings, best_spellings
+from tilejit.recognize.probes.bit_patterns import CHUNK, Patterns, pattern_dtype
+from tilejit.recognize.probes.closed_form import Buffer
+from tilejit.recognize.probes.slot_table import Table
+from tilejit.recognize.probes.spellings import Spellings, best_spellings
 
 MOST_BITS = 1 << 26
 """The most bits of all elements together that are placed one by one."""

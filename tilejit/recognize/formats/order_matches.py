@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.changes import Change, Index, changes
-from tilejit.recognize.groups import Group, Key, groups_of, refined
-from tilejit.recognize.orders import Order
-from tilejit.recognize.readings import PLAIN, Reordering, read, reorderings
-from tilejit.recognize.samples import chance, sampled_index
-from tilejit.recognize.scores import Score, scores
-from tilejit.recognize.storage import Storage, casts, storages
-from tilejit.recognize.trials import Trial, stacked, trials_of
-from tilejit.recognize.whole import Comparison, compare
+from tilejit.recognize.formats.changes import Change, Index, changes
+from tilejit.recognize.formats.groups import Group, Key, groups_of, refined
+from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.readings import PLAIN, Reordering, read, reorderings
+from tilejit.recognize.formats.samples import chance, sampled_index
+from tilejit.recognize.formats.scores import Score, scores
+from tilejit.recognize.formats.storage import Storage, casts, storages
+from tilejit.recognize.formats.trials import Trial, stacked, trials_of
+from tilejit.recognize.formats.whole import Comparison, compare
 
 FEW, MANY = 64, 2048
 """Sampled elements: those that rule out most trials, and those that the others are compared with."""

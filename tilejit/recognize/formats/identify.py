@@ -14,11 +14,11 @@ from tilejit.arrays.values import refuse_masked
 from tilejit.copies.planes import PackedPlanes
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy, lookup, primitive_type
-from tilejit.recognize.candidates import candidates
-from tilejit.recognize.guess import guess
-from tilejit.recognize.identification import Identification
-from tilejit.recognize.matched import matched
-from tilejit.recognize.other_planes import Planes
+from tilejit.recognize.formats.candidates import candidates
+from tilejit.recognize.formats.guess import guess
+from tilejit.recognize.formats.identification import Identification
+from tilejit.recognize.formats.matched import matched
+from tilejit.recognize.formats.other_planes import Planes
 
 
 def identify(

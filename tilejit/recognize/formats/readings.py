@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.places import Part
+from tilejit.recognize.formats.places import Part
 
 
 class Reordering(NamedTuple):

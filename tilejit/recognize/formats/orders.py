@@ -20,11 +20,11 @@ from tilejit.layout.formats.packings import SAME_ORDER
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.indexing import linear_index
 from tilejit.layout.text.pattern_text import parse_pattern
-from tilejit.recognize.candidates import ROW_MAJOR, Candidate
-from tilejit.recognize.changes import Index
-from tilejit.recognize.places import FieldPlaces, Part, bit_places, places_in_fields
-from tilejit.recognize.readings import decoded
-from tilejit.recognize.storage import Storage, holds
+from tilejit.recognize.formats.candidates import ROW_MAJOR, Candidate
+from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.places import FieldPlaces, Part, bit_places, places_in_fields
+from tilejit.recognize.formats.readings import decoded
+from tilejit.recognize.formats.storage import Storage, holds
 from tilejit.tiled.tiled_array import TiledArray
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from codegen import dataclass
 from tilejit.arrays.memory import Array
-from tilejit.recognize.padded import padding_agrees
-from tilejit.recognize.places import bit_places
-from tilejit.recognize.scores import Score
+from tilejit.recognize.formats.padded import padding_agrees
+from tilejit.recognize.formats.places import bit_places
+from tilejit.recognize.formats.scores import Score
 
 Key = tuple[object, ...]
 

@@ -17,10 +17,10 @@ from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import buffer_sizes, pack_planes, unpack_planes
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.formats.examples import example_planes
-from tilejit.recognize.candidates import Candidate, candidates
-from tilejit.recognize.changes import NOTHING, Change, changes
-from tilejit.recognize.other_planes import Planes
-from tilejit.recognize.readings import (
+from tilejit.recognize.formats.candidates import Candidate, candidates
+from tilejit.recognize.formats.changes import NOTHING, Change, changes
+from tilejit.recognize.formats.other_planes import Planes
+from tilejit.recognize.formats.readings import (
     PLAIN,
     UNCHANGED,
     Reordering,
@@ -28,8 +28,8 @@ from tilejit.recognize.readings import (
     most_frequent,
     reorderings,
 )
-from tilejit.recognize.storage import Storage, holds, storages
-from tilejit.recognize.whole import SMALL, Comparison, Sides, compare_arrays
+from tilejit.recognize.formats.storage import Storage, holds, storages
+from tilejit.recognize.formats.whole import SMALL, Comparison, Sides, compare_arrays
 
 NEAR = 0.5
 """The least agreement of a near match."""

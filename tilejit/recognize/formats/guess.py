@@ -13,14 +13,14 @@ from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Packing, Sizes, extents
 from tilejit.copies.planes import buffer_sizes
 from tilejit.layout.dtypes import PrimitiveType, lookup
-from tilejit.recognize.candidates import Candidate, candidates
-from tilejit.recognize.identification import Identification, Match
-from tilejit.recognize.orders import order_of
-from tilejit.recognize.other_planes import Planes
-from tilejit.recognize.padded import padding_index
-from tilejit.recognize.places import places_in_fields
-from tilejit.recognize.readings import read
-from tilejit.recognize.storage import Storage
+from tilejit.recognize.formats.candidates import Candidate, candidates
+from tilejit.recognize.formats.identification import Identification, Match
+from tilejit.recognize.formats.orders import order_of
+from tilejit.recognize.formats.other_planes import Planes
+from tilejit.recognize.formats.padded import padding_index
+from tilejit.recognize.formats.places import places_in_fields
+from tilejit.recognize.formats.readings import read
+from tilejit.recognize.formats.storage import Storage
 
 MOST_SCALES = 4096
 """Scales of a plane that are looked at."""

@@ -16,7 +16,7 @@ from tilejit.layout.bridge.to_xla import to_xla
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.recognize.closed_form import Buffer, ClosedForm, Table, closed_forms, cute_shape, rooms_of
+from tilejit.recognize.probes.closed_form import Buffer, ClosedForm, Table, closed_forms, cute_shape, rooms_of
 
 READABLE = (2, 8)
 """The most tiles, and sizes in them, for which XLA's text is preferred to a pattern."""

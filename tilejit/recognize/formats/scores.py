@@ -8,10 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.orders import Order
-from tilejit.recognize.places import Part
-from tilejit.recognize.readings import UNCHANGED, Reordering, ValueChange, decoded, most_frequent, read
-from tilejit.recognize.trials import Stack, Trial
+from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.places import Part
+from tilejit.recognize.formats.readings import (
+    UNCHANGED,
+    Reordering,
+    ValueChange,
+    decoded,
+    most_frequent,
+    read,
+)
+from tilejit.recognize.formats.trials import Stack, Trial
 
 ROWS = 512
 """Trials that are read at a time, so that their places fit in cache."""

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codegen import dataclass
-from tilejit.recognize.bit_patterns import (
+from tilejit.recognize.probes.bit_patterns import (
     Patterns,
     array_of,
     constant,
     safe_bits,
 )
-from tilejit.recognize.counterexample import Counterexample
-from tilejit.recognize.prober import Prober
-from tilejit.recognize.slots import Bytes, slot_values
-from tilejit.recognize.value_map import Collision
+from tilejit.recognize.probes.counterexample import Counterexample
+from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.slots import Bytes, slot_values
+from tilejit.recognize.probes.value_map import Collision
 
 MOST_SUSPECTS = 4
 MOST_DRAWS = 6

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, dataclass
-from tilejit.recognize.bit_patterns import (
+from tilejit.recognize.probes.bit_patterns import (
     Alphabet,
     Patterns,
     array_of,
@@ -18,14 +18,14 @@ from tilejit.recognize.bit_patterns import (
     digits_of_numbers,
     places_of,
 )
-from tilejit.recognize.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
-from tilejit.recognize.counterexample import RefutedError
-from tilejit.recognize.placement import all_ones, scattered
-from tilejit.recognize.prober import Prober
-from tilejit.recognize.refute import Inquiry, Suspect, Trial, duplicated
-from tilejit.recognize.slot_table import DigitProbes, Reading, SlotTable, Table, read_slots, taken
-from tilejit.recognize.slots import Bytes, slot_count, slot_values
-from tilejit.recognize.value_map import Collision, Pairs, ValueMap
+from tilejit.recognize.probes.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
+from tilejit.recognize.probes.counterexample import RefutedError
+from tilejit.recognize.probes.placement import all_ones, scattered
+from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, duplicated
+from tilejit.recognize.probes.slot_table import DigitProbes, Reading, SlotTable, Table, read_slots, taken
+from tilejit.recognize.probes.slots import Bytes, slot_count, slot_values
+from tilejit.recognize.probes.value_map import Collision, Pairs, ValueMap
 
 SEED = 43
 MOST_ROUNDS = 24

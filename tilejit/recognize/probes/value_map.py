@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import dataclass
-from tilejit.recognize.bit_patterns import CHUNK, Patterns
+from tilejit.recognize.probes.bit_patterns import CHUNK, Patterns
 
 _EXTENDED = "sign-extended to"
 MAX_TABLE_BITS = 8

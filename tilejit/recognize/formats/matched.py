@@ -11,15 +11,22 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.catalog.format import ELEMENT_SIZE
 from tilejit.copies.planes import pack_planes
-from tilejit.recognize.identification import Identification, Match
-from tilejit.recognize.order_matches import SURE, Compared, search
-from tilejit.recognize.orders import form_of
-from tilejit.recognize.other_planes import Planes
-from tilejit.recognize.padded import padding_agrees
-from tilejit.recognize.scores import Score
-from tilejit.recognize.steps import Step, Stepped, random_planes, size_fault, stepped, stepped_of_other_sizes
-from tilejit.recognize.storage import Storage
-from tilejit.recognize.whole import SMALL, Comparison, compare
+from tilejit.recognize.formats.identification import Identification, Match
+from tilejit.recognize.formats.order_matches import SURE, Compared, search
+from tilejit.recognize.formats.orders import form_of
+from tilejit.recognize.formats.other_planes import Planes
+from tilejit.recognize.formats.padded import padding_agrees
+from tilejit.recognize.formats.scores import Score
+from tilejit.recognize.formats.steps import (
+    Step,
+    Stepped,
+    random_planes,
+    size_fault,
+    stepped,
+    stepped_of_other_sizes,
+)
+from tilejit.recognize.formats.storage import Storage
+from tilejit.recognize.formats.whole import SMALL, Comparison, compare
 
 PADDING = "padding differs from what the format writes"
 SHOWN = 5

@@ -15,7 +15,7 @@ from tilejit.copies.plane_fields import Elements, place_fields
 from tilejit.layout.formats.blocking import Blocking, Permutation
 from tilejit.layout.formats.packings import SAME_ORDER
 from tilejit.layout.text.pattern_text import parse_pattern
-from tilejit.recognize.changes import Index
+from tilejit.recognize.formats.changes import Index
 
 
 class Part(NamedTuple):

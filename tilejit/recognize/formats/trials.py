@@ -10,11 +10,11 @@ import numpy as np
 
 from codegen import dataclass
 from tilejit.arrays.memory import Array
-from tilejit.recognize.candidates import Candidate, candidates
-from tilejit.recognize.changes import Change, Index
-from tilejit.recognize.orders import Order, again, order_of, parts_of_both
-from tilejit.recognize.places import Part
-from tilejit.recognize.storage import Storage
+from tilejit.recognize.formats.candidates import Candidate, candidates
+from tilejit.recognize.formats.changes import Change, Index
+from tilejit.recognize.formats.orders import Order, again, order_of, parts_of_both
+from tilejit.recognize.formats.places import Part
+from tilejit.recognize.formats.storage import Storage
 
 
 class Trial(NamedTuple):

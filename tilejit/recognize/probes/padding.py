@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.bit_patterns import array_of, pattern_dtype
-from tilejit.recognize.counterexample import RefutedError
-from tilejit.recognize.inferred import SEVERAL, UNINITIALIZED
-from tilejit.recognize.locate import Located
-from tilejit.recognize.prober import Prober
-from tilejit.recognize.refute import dependence
-from tilejit.recognize.slots import Bytes, slot_values
+from tilejit.recognize.probes.bit_patterns import array_of, pattern_dtype
+from tilejit.recognize.probes.counterexample import RefutedError
+from tilejit.recognize.probes.inferred import SEVERAL, UNINITIALIZED
+from tilejit.recognize.probes.locate import Located
+from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.refute import dependence
+from tilejit.recognize.probes.slots import Bytes, slot_values
 
 
 class FoundPadding(NamedTuple):

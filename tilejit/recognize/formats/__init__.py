@@ -1,0 +1,1 @@
+"""The format of a buffer, beside the array that was packed."""
