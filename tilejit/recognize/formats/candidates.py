@@ -60,6 +60,18 @@ class Candidate:
         return packing is not None and packing.main.bits > 0
 
     @lazy
+    def is_opaque(self) -> bool:
+        """Whether whole-array steps pack the main plane, so that its elements have no places of their own."""
+        packing = self.example_packing
+        return packing is not None and bool(
+            packing.steps
+            or any(
+                packing.main.name in field.planes and (field.codec or (field.values and field.take))
+                for field in packing.fields
+            )
+        )
+
+    @lazy
     def generality(self) -> int:
         """0 for the array's own order and for codes in tensors, 1 for other codes, 2 for any dtype."""
         packing = self.example_packing

@@ -1,31 +1,28 @@
-"""Groups of explanations that are the same order of bytes, whatever the array holds."""
+"""Groups of explanations that are the same order of bytes, whatever the array holds, and their padding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from math import prod
 
 import numpy as np
 
-from codegen import dataclass
 from tilejit.arrays.memory import Array
-from tilejit.recognize.formats.padded import padding_agrees
-from tilejit.recognize.formats.places import bit_places
-from tilejit.recognize.formats.scores import Score
+from tilejit.layout.indexing import multi_index
+from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.compare import compare
+from tilejit.recognize.formats.orders import Order, packed_at_random
+from tilejit.recognize.formats.places import Part, bit_places
+from tilejit.recognize.formats.storage import Storage
+from tilejit.recognize.formats.trials import SMALL, Score
+
+MOST_PADDING = 1024
+"""Padding elements of each axis that are looked at."""
 
 Key = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """Explanations with equal places of all bits, the simplest first."""
-
-    scores: tuple[Score, ...]
-
-    @property
-    def simplest(self) -> Score:
-        """The simplest explanation."""
-        return self.scores[0]
+Group = tuple[Score, ...]
+"""Explanations with equal places of all bits, the simplest first; or one without places."""
 
 
 def groups_of(scores: Iterable[Score], given: frozenset[str]) -> list[Group]:
@@ -37,12 +34,12 @@ def groups_of(scores: Iterable[Score], given: frozenset[str]) -> list[Group]:
     """
     places: dict[Key, list[Score]] = {}
     for score in sorted(scores, key=lambda row: row.simplicity):
-        key = (*_places(score), *score.trial.last.others(given))
+        key = (*_places(score), *score.trial.last.others(given)) if score.parts else (id(score),)
         places.setdefault(key, []).append(score)
-    return [Group(tuple(same)) for same in places.values()]
+    return [tuple(same) for same in places.values()]
 
 
-def refined(group: Group, data: Array) -> list[Group]:
+def refined(group: Group, data: Array, array: Array) -> list[Group]:
     """Divide a group by the stored values, and leave out what says no more than others.
 
     If some explanations write the padding that the buffer has, those that do not are left out. So are those
@@ -51,46 +48,40 @@ def refined(group: Group, data: Array) -> list[Group]:
     Args:
         group: the explanations.
         data: flat bytes of the buffer.
+        array: the array.
     """
-    same = list(group.scores)
-    if len(same) > 1:
-        same = [score for score in same if padding_agrees(score, data)] or same
-        same = [score for score in same if not score.change.kind] or same
-    return _by_values(same)
+    if len(group) == 1:
+        return [group]
+    same = [score for score in group if padding_agrees(score, data, array)] or group
+    same = [score for score in same if not score.change.kind] or same
+    found: list[tuple[Array | None, list[Score]]] = []
+    for score in same:
+        stored = _stored(score)
+        for known, own in found:
+            if _agree(known, stored):
+                own.append(score)
+                break
+        else:
+            found.append((stored, [score]))
+    return [_simplest(own) for _, own in found]
 
 
 def _places(score: Score) -> Key:
     """What tells the places of an explanation's bits from those of others."""
     storage, last = score.trial.storage, score.trial.last
-    places = score.parts[0].places
-    if len(score.parts) > 1 or score.parts[0].follow is not None:
-        places = bit_places(score.parts, storage.bits)
+    places = bit_places(score.parts, storage.bits) if len(score.parts) > 1 else score.parts[0].places
     moved = score.reordering.moved(places, last.size)
     digest = blake2b(np.ascontiguousarray(moved).tobytes(), digest_size=16).digest()
     element = "" if storage.is_code else storage.element.name
     return storage.bits, storage.cast, element, score.change.kind == "bytes", digest, last.size
 
 
-def _by_values(same: list[Score]) -> list[Group]:
-    """Explanations of one order, those with the same stored codes together."""
-    found: list[tuple[Array | None, list[Score]]] = []
-    for score in same:
-        stored = _stored(score)
-        for known, group in found:
-            if _agree(known, stored):
-                group.append(score)
-                break
-        else:
-            found.append((stored, [score]))
-    return [Group(tuple(_simplest(group))) for _, group in found]
-
-
-def _simplest(scores: list[Score]) -> list[Score]:
+def _simplest(scores: list[Score]) -> Group:
     """The simplest explanation by each format with its parameters, applied once or twice."""
     found: dict[Key, Score] = {}
     for score in scores:
         found.setdefault((score.trial.last.candidate, score.trial.times), score)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _stored(score: Score) -> Array | None:
@@ -98,10 +89,7 @@ def _stored(score: Score) -> Array | None:
     storage, table = score.trial.storage, score.trial.table
     if not storage.is_code:
         return None
-    codes = np.arange(1 << storage.bits, dtype=np.uint8)
-    back = score.change.undone(codes, storage.bits)
-    changed = np.empty_like(codes)
-    changed[back] = codes
+    changed = score.change.applied(np.arange(1 << storage.bits, dtype=np.uint8), storage.bits)
     return changed.astype(np.int16) if table is None else table[changed]
 
 
@@ -111,3 +99,97 @@ def _agree(first: Array | None, second: Array | None) -> bool:
         return first is second
     both = (first >= 0) & (second >= 0)
     return bool(both.any()) and bool((first[both] == second[both]).all())
+
+
+def same_bytes(score: Score, other: Score, array: Array, given: frozenset[str]) -> bool:
+    """Whether an explanation without places and another one give the same bytes for any array.
+
+    Packing random arrays decides.
+
+    Args:
+        score: the explanation without places.
+        other: the other one.
+        array: the array that both explain.
+        given: the names of the buffers that are given.
+    """
+    order, known, storage = score.trial.last, other.trial.last, score.trial.storage
+    if order.others(given) and not known.has_places:
+        return score.texts == other.texts and _forms(order) == _forms(known) and _random_equal(order, known)
+    if order.others(given) or known.others(given) or not storage.is_code:
+        return False
+    fresh = _random_like(array, storage)
+    data = score.packed(fresh)
+    if known.has_places:
+        return compare(other, data, fresh, {}).agreement == 1.0
+    return np.array_equal(data, other.packed(fresh))
+
+
+def _forms(order: Order) -> list[Key]:
+    """What tells the planes of an order from others, whatever text says their extents."""
+    assert order.packing is not None
+    return [order.form(plane) for plane in order.packing.planes]
+
+
+def _random_equal(first: Order, second: Order) -> bool:
+    """Whether two formats pack the same random planes into the same bytes."""
+    both = (packed_at_random(own.candidate, own.packing, own.dims) for own in (first, second) if own.packing)
+    return all(map(np.array_equal, *(packed.values() for packed in both)))
+
+
+def _random_like(array: Array, storage: Storage) -> Array:
+    """Random codes in the form of an array."""
+    low = -(1 << storage.bits - 1) if storage.element.name.startswith("s") else 0
+    numbers = np.random.default_rng(1).integers(low, low + (1 << storage.bits), array.shape)
+    return numbers.astype(array.dtype)
+
+
+def padding_agrees(score: Score, data: Array, array: Array) -> bool:
+    """Whether sampled padding of a buffer holds what the format writes there, or there is none.
+
+    Args:
+        score: an explanation of all elements.
+        data: flat bytes of the buffer.
+        array: the array.
+    """
+    trial, bits = score.trial, score.trial.storage.bits
+    if not trial.last.has_places:
+        return array.size > SMALL or len(_forms(trial.last)) > 1 or np.array_equal(score.packed(array), data)
+    parts = _padding_parts(score)
+    if parts is None:
+        return True
+    found, inside = score.read(data, parts)
+    wanted = trial.first.padding
+    if trial.second is not None and trial.second.table is not None:
+        wanted = int(trial.second.table[wanted])
+    if trial.storage.is_code:  # values may have been changed with their padding, or without
+        changed = score.change.applied(np.array(wanted, np.uint8), bits)
+        return bool((found[inside] == wanted).all() or (found[inside] == changed).all())
+    right = np.frombuffer(wanted.to_bytes(found.shape[-1], "little"), np.uint8)
+    return bool((found[inside] == right).all())
+
+
+def _padding_parts(score: Score) -> tuple[Part, ...] | None:
+    """The places of sampled padding; None if there is none."""
+    trial, spec = score.trial, score.trial.first.spec
+    if spec is None:
+        if len(trial.first.fields) != 1:
+            return None
+        index = padding_index(trial.first.fields[0].blocking.dimensions, trial.first.fields[0].padded)
+        return None if index is None else trial.moved_parts(index)
+    if trial.second is not None or spec.physical_size == prod(spec.dimensions):
+        return None
+    slots = np.random.default_rng(0).integers(0, spec.physical_size, 2 * MOST_PADDING)
+    slots = slots[np.min(multi_index(spec, slots), axis=0) < 0]
+    return (Part(slots * trial.first.bits, 0, trial.first.bits),) if slots.size else None
+
+
+def padding_index(dims: tuple[int, ...], padded: tuple[int, ...]) -> Index | None:
+    """The indices of sampled padding elements of an array; None if it has no padding."""
+    rng = np.random.default_rng(0)
+    found = []
+    for axis, (size, full) in enumerate(zip(dims, padded, strict=True)):
+        if full > size:
+            rows = [rng.integers(0, extent, MOST_PADDING) for extent in padded]
+            rows[axis] = rng.integers(size, full, MOST_PADDING)
+            found.append(np.stack(rows))
+    return tuple(np.concatenate(found, axis=1)) if found else None

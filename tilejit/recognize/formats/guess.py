@@ -14,12 +14,11 @@ from tilejit.catalog.packing import Packing, Sizes, extents
 from tilejit.copies.planes import buffer_sizes
 from tilejit.layout.dtypes import PrimitiveType, lookup
 from tilejit.recognize.formats.candidates import Candidate, candidates
+from tilejit.recognize.formats.groups import padding_index
 from tilejit.recognize.formats.identification import Identification, Match
 from tilejit.recognize.formats.orders import order_of
 from tilejit.recognize.formats.other_planes import Planes
-from tilejit.recognize.formats.padded import padding_index
-from tilejit.recognize.formats.places import places_in_fields
-from tilejit.recognize.formats.readings import read
+from tilejit.recognize.formats.places import places_in_fields, read
 from tilejit.recognize.formats.storage import Storage
 
 MOST_SCALES = 4096
@@ -63,14 +62,14 @@ def _of_layout(
     """A layout whose buffer has the size, if its padding is uniform."""
     for storage in _storages(element):
         order = order_of(candidate, storage, dims)
-        if order is None or order.size != data.size:
+        if order is None or not order.has_places or order.size != data.size:
             continue
         padded = order.inner or dims
         index = padding_index(dims, padded)
         if index is None:
             yield 0.1, _match(candidate, "the size fits")
             continue
-        found, inside = read(data, order.parts(index), None)
+        found, inside = read(data, order.parts(index))
         values = np.unique(found[inside], axis=0)
         if len(values) == 1:
             number, count = int.from_bytes(values[0].tobytes(), "little"), prod(padded) - prod(dims)
@@ -138,11 +137,11 @@ def _plausible_scales(packing: Packing, buffers: dict[str, Array], sizes: Sizes)
             continue
         found = places_in_fields(packing, plane.name, sizes, elements)
         dims = extents(plane.axes, sizes)
-        if found is None or not dims or not prod(dims):
+        if found is None or len(found[0]) != 1 or not prod(dims):
             continue
         (field,), buffer, _ = found
         numbers = np.random.default_rng(0).integers(0, prod(dims), min(MOST_SCALES, prod(dims)))
-        rows, _ = read(buffers[buffer], (field.part(np.unravel_index(numbers, dims)),), None)
+        rows, _ = read(buffers[buffer], field.parts(np.unravel_index(numbers, dims)))
         numpy: Any = elements[plane.name].numpy
         values.append(np.ascontiguousarray(rows).reshape(-1).view(numpy).astype(np.float64))
     if not values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from codegen import LayoutError, cached, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.catalog.entries import field_text
-from tilejit.catalog.packing import Field, Packing, Plane, Sizes, extents
+from tilejit.catalog.packing import Field, Packing, Plane, extents
 from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.plane_fields import place_fields
+from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.formats.packings import SAME_ORDER
@@ -22,10 +24,12 @@ from tilejit.layout.indexing import linear_index
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.formats.candidates import ROW_MAJOR, Candidate
 from tilejit.recognize.formats.changes import Index
-from tilejit.recognize.formats.places import FieldPlaces, Part, bit_places, places_in_fields
-from tilejit.recognize.formats.readings import decoded
+from tilejit.recognize.formats.places import FieldPlaces, Part, bit_places, decoded, places_in_fields
 from tilejit.recognize.formats.storage import Storage, holds
 from tilejit.tiled.tiled_array import TiledArray
+
+ROWS = (16, 32, 64, 128, 256)
+"""Numbers of rows; the first rows are compared that no other row changes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +43,7 @@ class Order:
         buffer: the name of the buffer; empty for a layout of one array.
         size: the bytes of the buffer.
         inner: the dimensions of the buffer's elements, if it holds no others and can be packed again.
-        fields: the places of the elements; empty if `spec` has them.
+        fields: the places of the elements; empty if `spec` has them, or if whole-array steps pack them.
         spec: the layout, if a rule or a function decides it.
         packing: planes and fields; None if there is one plane in one buffer.
         table: the stored code of each code, -1 for one that is never stored; None if all are stored as they
@@ -60,11 +64,6 @@ class Order:
     padding: int = 0
 
     @property
-    def padded_from(self) -> tuple[int, ...]:
-        """The dimensions of the field's elements without padding."""
-        return self.fields[0].blocking.dimensions
-
-    @property
     def bits(self) -> int:
         """The width of an element."""
         return self.storage.bits
@@ -81,21 +80,38 @@ class Order:
             return ()
         given |= {self.buffer}
         fields = [f for f in packing.fields if f.buffer in given and packing.main.name not in f.planes]
-        sizes = packing.sizes(self.dims, self.candidate.name)
-        planes = (packing.plane(name) for field in fields for name in field.planes)
-        forms = (form_of(plane, sizes) for plane in planes)
+        forms = (self.form(packing.plane(name)) for field in fields for name in field.planes)
         return (*(field_text(packing, field) for field in fields), *forms)
+
+    def form(self, plane: Plane) -> tuple[object, ...]:
+        """What tells a plane of the format from others, whatever text says its extents."""
+        assert self.packing is not None
+        sizes = self.packing.sizes(self.dims, self.candidate.name)
+        return plane.name, plane.bits, plane.dtype, plane.low, plane.signed, extents(plane.axes, sizes)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether elements have places in the buffer; no whole-array steps pack them."""
+        return bool(self.fields) or self.spec is not None
 
     def parts(self, index: Index) -> tuple[Part, ...]:
         """The places of some elements."""
         if self.spec is not None:
             return (Part(np.asarray(linear_index(self.spec, index)) * self.bits, 0, self.bits),)
-        return tuple(field.part(index) for field in self.fields)
+        return tuple(part for field in self.fields for part in field.parts(index))
 
-    def unpacked(self, data: Array) -> Array:
-        """All elements of a buffer of `size` bytes; codes as uint8."""
+    def unpacked(self, data: Array, buffers: Mapping[str, Array]) -> Array:
+        """All elements of a buffer of `size` bytes; codes as uint8.
+
+        Args:
+            data: the buffer.
+            buffers: all buffers by name, for steps that need several.
+
+        Raises:
+            LayoutError: the buffer holds what the format never stores.
+        """
         if self.packing is not None:
-            return self._plane(data)
+            return self._plane(data) if self.has_places else self._decoded(data, buffers)
         spec = self.spec
         if self.candidate is ROW_MAJOR and self.bits >= 8 and data.ctypes.data % max(1, self.bits // 8) == 0:
             dtype: Any = np.uint8 if self.storage.is_code else self.storage.element.numpy
@@ -109,7 +125,7 @@ class Order:
         found = TiledArray(data if spec.packed else data.view(spec.dtype), spec).unpack()
         return found.view(np.uint8) & np.uint8((1 << self.bits) - 1) if self.storage.is_code else found
 
-    def unpacked_again(self, elements: Array) -> Array:
+    def unpacked_again(self, elements: Array, buffers: Mapping[str, Array]) -> Array:
         """All elements of a buffer whose elements were read in their own order; codes as uint8."""
         spec, code = self.spec, self.storage.is_code
         if spec is not None or (len(self.fields) == 1 and self.fields[0].is_plain):
@@ -121,7 +137,7 @@ class Order:
                 spec = replace(whole, primitive_type=byte.name, element_size_in_bits=0)
             found = TiledArray(elements, spec).unpack()
             return found if self.table is None else decoded(found, np.ones((), bool), self.table)[0]
-        return self.unpacked(pack_stream(elements, self.bits))
+        return self.unpacked(pack_stream(elements, self.bits), buffers)
 
     @property
     def _element(self) -> PrimitiveType:
@@ -133,6 +149,33 @@ class Order:
 
     def _stream(self, data: Array) -> Array:
         return unpack_stream(data, self.bits, prod(self.dims)).reshape(self.dims)
+
+    def _decoded(self, data: Array, buffers: Mapping[str, Array]) -> Array:
+        """The main plane of a format that whole-array steps pack."""
+        packing, own = self.packing, self.candidate
+        assert packing is not None
+        named = {**(buffers if packing.steps else {}), self.buffer: data}
+        found = unpack_planes(named, own.name, self.dims, None, dict(own.parameters))
+        main = found[packing.main.name] if isinstance(found, dict) else found
+        return self.storage.raw(main).reshape(self.dims) if self.storage.is_code else main
+
+    def packed(self, codes: Array) -> Array:
+        """The buffer of codes modulo 2**bits, or of wide elements; other planes are random."""
+        assert self.packing is not None
+        plane = self.packing.main
+        if plane.bits:
+            low, high = plane.code_range
+            numbers = (codes.astype(np.int16) - low) % (1 << plane.bits) + low
+            codes = numbers.astype(_code_dtype(low, high))
+        return packed_at_random(self.candidate, self.packing, self.dims, codes)[self.buffer]
+
+    def rounded(self, array: Array) -> Array:
+        """The array as the format stores it."""
+        if self.packing is None or not self.packing.rounds:
+            return array
+        packed: Any = pack_planes(array, self.candidate.name, dict(self.candidate.parameters))
+        found: Array = packed.unpack()
+        return found
 
     def _plane(self, data: Array) -> Array:
         packing = self.packing
@@ -152,7 +195,7 @@ class Order:
 
 @cached(1 << 13)
 def order_of(candidate: Candidate, storage: Storage, dims: tuple[int, ...]) -> Order | None:
-    """The order of an array in a format; None if the format does not take it, or a codec packs it."""
+    """The order of an array in a format; None if the format does not take it."""
     if candidate is ROW_MAJOR:
         if storage.cast and storage.bits < 8:
             return None
@@ -207,12 +250,69 @@ def _order_of_planes(
     if found is None:
         return None
     fields, buffer, size = found
+    if not fields and (storage.cast or not candidate.is_opaque):
+        return None
     padded = fields[0].padded if len(fields) == 1 else dims
     alone = len(packing.planes) == 1 and -(-prod(padded) * storage.bits // 8) == size
-    inner = padded if alone else None
+    inner = padded if alone and (fields or storage.is_code) else None
     field = next(field for field in packing.fields if main.name in field.planes)
-    table = _table(main, field, storage.bits)
+    table = _table(main, field, storage.bits) if fields else None
     return Order(candidate, storage, dims, buffer, size, inner, fields, None, packing, table, field.padding)
+
+
+@cached(1 << 10)
+def first_rows(candidate: Candidate, rank: int) -> int:
+    """The least number of first rows whose bytes are the first ones of every buffer; 0 if there is none."""
+    packing, example = candidate.example_packing, candidate.found and candidate.found.example
+    assert packing is not None
+    assert example
+    (_, *rest), _ = example
+    if rank > len(rest) + 1:
+        return 1
+    for rows in ROWS:
+        try:
+            small, large = (packed_at_random(candidate, packing, (n, *rest)) for n in (rows, 2 * rows))
+        except LayoutError:  # not a multiple
+            continue
+        if all(np.array_equal(data, large[name][: data.size]) for name, data in small.items()):
+            return rows
+    return 0
+
+
+def packed_at_random(
+    candidate: Candidate, packing: Packing, dims: tuple[int, ...], main: Array | None = None
+) -> dict[str, Array]:
+    """The bytes of each buffer, of random planes whose first rows do not depend on the number of rows.
+
+    Args:
+        candidate: the format.
+        packing: its planes and fields.
+        dims: the dimensions of the main plane.
+        main: the main plane, if it is not random.
+    """
+    sizes = packing.sizes(dims, candidate.name)
+    planes = {
+        plane.name: _random(plane, extents(plane.axes, sizes), np.random.default_rng(k))
+        for k, plane in enumerate(packing.planes)
+    }
+    if main is not None:
+        planes[packing.main.name] = main
+    packed = pack_planes(planes, candidate.name, dict(candidate.parameters)).buffers
+    return {name: np.ascontiguousarray(data).reshape(-1).view(np.uint8) for name, data in packed.items()}
+
+
+def _random(plane: Plane, dims: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Random codes, or whole numbers; planes of any dtype are f16."""
+    low, high = plane.code_range if plane.bits else (0, 100)
+    values = rng.integers(low, high + 1, dims)
+    if not plane.bits:
+        return values.astype(lookup(plane.dtype or "f16").numpy)
+    return values.astype(_code_dtype(low, high))
+
+
+def _code_dtype(low: int, high: int) -> type[np.integer[Any]]:
+    """The dtype of arrays of codes in a range."""
+    return np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16
 
 
 def _elements(packing: Packing, storage: Storage) -> dict[str, PrimitiveType]:
@@ -253,8 +353,3 @@ def parts_of_both(first: Order, second: Order, index: Index) -> tuple[Part, ...]
         rows = bit_places(inner, bits)
         out.append(Part(np.take_along_axis(rows, (place % bits)[None], 0)[0], bit, 1))
     return tuple(out)
-
-
-def form_of(plane: Plane, sizes: Sizes) -> tuple[object, ...]:
-    """What tells a plane of an array from others, whatever text says its extents."""
-    return plane.name, plane.bits, plane.dtype, plane.low, plane.signed, extents(plane.axes, sizes)

@@ -13,8 +13,8 @@ from tilejit.catalog.packing import Packing, Plane, Sizes, extents
 from tilejit.copies.plane_fields import place_fields
 from tilejit.copies.planes import unpack_planes
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
+from tilejit.recognize.formats.compare import Comparison, Difference
 from tilejit.recognize.formats.orders import Order
-from tilejit.recognize.formats.whole import Comparison, Difference
 
 FREE = ("f16", "f32")
 """Dtypes of each width that planes which take any often have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,24 +19,17 @@ from tilejit.recognize.formats.changes import Index
 
 
 class Part(NamedTuple):
-    """Some bits of each of several elements.
+    """Some bits of each of several elements, all in one byte, or whole bytes.
 
     Attributes:
         places: the bit of the buffer where they start, for each element.
         low: the lowest bit of the element that they hold.
         bits: their number.
-        follow: the bit at which the next byte of a stream starts, for each element, if codes straddle bytes.
     """
 
     places: Array
     low: int
     bits: int
-    follow: Array | None = None
-
-    def rows(self, rows: Any) -> Part:
-        """The part in some rows, of places with a row for each of several trials."""
-        follow = None if self.follow is None else self.follow[rows]
-        return self._replace(places=self.places[rows], follow=follow)
 
 
 def slots_of(blocking: Blocking, index: Index) -> Array:
@@ -114,14 +107,14 @@ class FieldPlaces:
         """Whether the field fills the buffer with whole elements in the order of the blocking."""
         return self.pitch == self.length and self.words is None and self.stacked is None
 
-    def part(self, index: Index) -> Part:
-        """The bits of some elements of the plane."""
+    def parts(self, index: Index) -> tuple[Part, ...]:
+        """The bits of some elements of the plane: bit by bit if elements straddle bytes."""
         if self.stacked is not None:
             index = (*index, np.full(np.shape(index[0]), self.stacked[0], np.int64))
         stream = slots_of(self.blocking, index) * self.bits
-        straddles = 8 % self.bits != 0 and self.bits % 8 != 0
-        follow = self._moved((stream >> 3) + 1 << 3) if straddles else None
-        return Part(self._moved(stream), self.low, self.bits, follow)
+        if 8 % self.bits == 0 or self.bits % 8 == 0:
+            return (Part(self._moved(stream), self.low, self.bits),)
+        return tuple(Part(self._moved(stream + bit), self.low + bit, 1) for bit in range(self.bits))
 
     def _moved(self, stream: Array) -> Array:
         """Bits of the field's stream as bits of the buffer."""
@@ -142,20 +135,18 @@ def places_in_fields(
     """The places of a plane, the buffer that holds it, and the bytes of the buffer.
 
     Returns:
-        None if a codec holds it, or several buffers do.
+        None if several buffers hold it. If whole-array steps pack it, it has no places.
     """
     buffers = {field.buffer for field in packing.fields if plane in field.planes}
-    if len(buffers) != 1 or packing.steps:
+    if len(buffers) != 1:
         return None
     (buffer,) = buffers
     found = []
     placed = place_fields(packing, buffer, sizes, elements)
     for one in placed:
         field = one.field
-        if plane not in field.planes:
+        if plane not in field.planes or field.codec or packing.steps or (field.values and field.take):
             continue
-        if field.codec or (field.values and field.take):
-            return None
         blocking, words = _orders(packing, field, sizes)
         stacked = (field.planes.index(plane), len(field.planes)) if len(field.planes) > 1 else None
         own = packing.plane(plane)
@@ -178,17 +169,44 @@ def _orders(
 
 
 def bit_places(parts: tuple[Part, ...], bits: int) -> Array:
-    """The place of each bit of each element: a row for each bit, from the lowest.
-
-    Bits of a byte and wider elements are contiguous, so that those of whole bytes count from the first.
-    """
-    count = len(parts[0].places)
-    out = np.full((bits, count), -1, np.int64)
+    """The place of each bit of each element: a row for each bit, from the lowest."""
+    out = np.full((bits, len(parts[0].places)), -1, np.int64)
     for part in parts:
-        for bit in range(part.bits):
-            place = part.places + bit
-            if part.follow is not None:
-                within = (part.places & 7) + bit
-                place = np.where(within < 8, place, part.follow + within - 8)
-            out[part.low + bit] = place
+        out[part.low : part.low + part.bits] = part.places + np.arange(part.bits)[:, None]
     return out
+
+
+def read(data: Array, parts: tuple[Part, ...], table: Array | None = None) -> tuple[Array, Array]:
+    """Read elements from flat bytes.
+
+    Args:
+        data: the bytes.
+        parts: the parts of the elements; one of more than 8 bits is a whole element.
+        table: the stored code of each code.
+
+    Returns:
+        The elements, a code or a row of bytes for each, and which of them lie within the bytes and are codes
+        that the format stores.
+    """
+    place, _, bits = parts[0]
+    if bits > 8:
+        first = place >> 3
+        inside = (first >= 0) & (first + bits // 8 <= data.size)
+        safe = np.where(inside, first, 0)[..., None] + np.arange(bits // 8)
+        return np.take(data, safe, mode="clip"), inside
+    codes, inside = np.zeros(place.shape, np.uint8), np.ones(place.shape, bool)
+    for place, low, bits in parts:
+        byte = place >> 3
+        inside &= (byte >= 0) & (byte < data.size)
+        got = np.take(data, byte, mode="clip") >> (place & 7).astype(np.uint8)
+        codes |= (got & np.uint8((1 << bits) - 1)) << np.uint8(low)
+    return (codes, inside) if table is None else decoded(codes, inside, table)
+
+
+def decoded(codes: Array, inside: Array, table: Array) -> tuple[Array, Array]:
+    """The codes of stored codes, and which of them the format stores."""
+    inverse = np.full(table.size, -1, np.int16)
+    known = np.flatnonzero(table >= 0)
+    inverse[table[known]] = known
+    found = inverse[codes]
+    return np.where(found < 0, 0, found).astype(np.uint8), inside & (found >= 0)

@@ -1,0 +1,159 @@
+"""Compare all elements: by their places in a small array, by unpacking the buffer of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilejit.arrays.memory import Array
+from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.storage import Storage, whole_index
+from tilejit.recognize.formats.trials import SMALL, Score
+
+CHUNK = 1 << 20
+"""Elements that are compared at a time."""
+KEPT = 64
+"""Differences whose indices are kept."""
+
+Difference = tuple[tuple[int, ...], Any, Any]
+"""The index of an element, the value found and the right one."""
+
+
+class Comparison(NamedTuple):
+    """All elements of a buffer beside those of the array.
+
+    Attributes:
+        agreement: the share of elements that agree.
+        first: the first difference; None if there is none.
+        differing: the indices of some elements that differ.
+    """
+
+    agreement: float
+    first: Difference | None = None
+    differing: Index = ()
+
+
+def compare(score: Score, data: Array, array: Array, buffers: Mapping[str, Array]) -> Comparison:
+    """Compare all elements, in the way in which a score read some.
+
+    Args:
+        score: the explanation.
+        data: flat bytes of the buffer that holds the elements.
+        array: the right elements.
+        buffers: all buffers by name.
+
+    Raises:
+        LayoutError: a buffer holds what the format never stores.
+    """
+    if array.size > SMALL or not score.trial.last.has_places:
+        return _by_unpacking(score, data, array, buffers)
+    index = whole_index(array.shape)
+    same, inside, found, wanted = score.agreement(data, array, index)
+    wrong = np.flatnonzero(~same)
+    if not wrong.size:
+        return Comparison(1.0)
+    present = wrong[inside[wrong]]
+    first = None
+    if present.size:
+        at = int(present[0])
+        where = tuple(int(axis[at]) for axis in index)
+        first = _shown(where, found[at], wanted[at], score.trial.storage, array)
+    some = wrong[:: -(-wrong.size // KEPT)]
+    return Comparison(1 - wrong.size / array.size, first, tuple(axis[some] for axis in index))
+
+
+def _by_unpacking(score: Score, data: Array, array: Array, buffers: Mapping[str, Array]) -> Comparison:
+    trial, storage, last = score.trial, score.trial.storage, score.trial.last
+    whole, missing = fitted(data, last.size, score.reordering.shift)
+    found = _unpacked(score, whole, buffers)
+    absent = None if missing is None or not last.has_places else _unpacked(score, missing, buffers)
+    wanted, dims = last.rounded(trial.change.apply(array)), found.shape
+    if found.flags.c_contiguous and wanted.flags.c_contiguous:
+        found, wanted = found.reshape(-1), wanted.reshape(-1)
+        absent = None if absent is None else absent.reshape(-1)
+    each = max(1, found[0].size)
+    rows = max(1, CHUNK // each)
+    wrong: list[Array] = []
+    first: Difference | None = None
+    count = 0
+
+    def origin(numbers: Array) -> Index:
+        return trial.change.origin(tuple(np.unravel_index(numbers, dims)))
+
+    for start in range(0, len(found), rows):
+        got, right = _raw(found[start : start + rows], storage), storage.raw(wanted[start : start + rows])
+        if storage.is_code:
+            got = score.change.undone(got, storage.bits)
+        same = _rows_equal(got, right) if got.ndim > 1 else got == right
+        there: Array = np.ones(same.size, bool)
+        if absent is not None:
+            part = np.ascontiguousarray(absent[start : start + rows]).view(np.uint8)
+            there = np.all(part.reshape(same.size, -1) == 0, axis=1)
+        same &= there
+        if same.all():
+            continue
+        at = np.flatnonzero(~same)
+        count += at.size
+        if len(wrong) < KEPT:
+            wrong.append(at[:: -(-at.size // 8)] + start * each)
+        present = at[there[at]]
+        if first is None and present.size:
+            where = tuple(int(axis[0]) for axis in origin(present[:1] + start * each))
+            first = _shown(where, got[present[0]], right[present[0]], storage, array)
+    if not count:
+        return Comparison(1.0)
+    return Comparison(1 - count / found.size, first, origin(np.concatenate(wrong)))
+
+
+def fitted(data: Array, size: int, shift: int) -> tuple[Array, Array | None]:
+    """The bytes of the format's buffer, and ones where they are missing."""
+    start = max(shift, 0)
+    stop = max(start, min(data.size, shift + size))
+    if stop - start == size:
+        return data[start:stop].copy() if start else data[start:stop], None
+    whole, missing = np.zeros(size, np.uint8), np.full(size, 255, np.uint8)
+    whole[start - shift : stop - shift] = data[start:stop]
+    missing[start - shift : stop - shift] = 0
+    return whole, missing
+
+
+def _unpacked(score: Score, whole: Array, buffers: Mapping[str, Array]) -> Array:
+    """All elements in the order of the changed array."""
+    whole = score.reordering.restored(whole)
+    if score.change.kind == "bytes":
+        whole = whole.reshape(-1, score.trial.storage.bits // 8)[:, ::-1].reshape(-1)
+    return score.trial.unpacked(whole, buffers)
+
+
+def _raw(found: Array, storage: Storage) -> Array:
+    """The bits of elements as they were stored: a uint8 for each code, or a row of bytes for each."""
+    flat = np.ascontiguousarray(found).reshape(-1).view(np.uint8)
+    return flat if storage.is_code else flat.reshape(found.size, -1)
+
+
+def _rows_equal(found: Array, wanted: Array) -> Array:
+    """Whether rows of bytes are equal."""
+    width = found.shape[1]
+    if width in (2, 4, 8):
+        same: Array = found.view(f"u{width}")[:, 0] == wanted.view(f"u{width}")[:, 0]
+        return same
+    same = (found == wanted).all(axis=1)
+    return same
+
+
+def _shown(index: tuple[int, ...], found: Array, wanted: Array, storage: Storage, array: Array) -> Difference:
+    """A difference with values as the array has them."""
+
+    def value(raw: Array) -> Any:
+        if not storage.is_code:
+            dtype: Any = storage.element.numpy if storage.cast else array.dtype
+            return np.ascontiguousarray(raw).view(dtype)[0].item()
+        if storage.bits == 8 and array.dtype.itemsize == 1:
+            return np.array([raw], np.uint8).view(array.dtype)[0].item()
+        number = int(raw)
+        signed = array.dtype.kind == "i" or array.dtype.name.startswith("int")
+        return number - (1 << storage.bits) if signed and number >> storage.bits - 1 else number
+
+    return index, value(found), value(wanted)

@@ -1,0 +1,277 @@
+"""The search among formats: samples rule out most, and comparisons of all elements decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.arrays.memory import Array
+from tilejit.recognize.formats.candidates import candidates
+from tilejit.recognize.formats.changes import PLAIN, Index, Reordering, changes, reorderings
+from tilejit.recognize.formats.compare import Comparison, compare, fitted
+from tilejit.recognize.formats.groups import Group, groups_of, refined, same_bytes
+from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.storage import Storage, casts, chance, sampled_index, storages, whole_index
+from tilejit.recognize.formats.trials import SMALL, Score, Trial, shares, stacked, trials_of
+
+FEW, MANY = 64, 2048
+"""Sampled elements: those that rule out most trials, and those that the others are compared with."""
+UNPACKED = 1 << 14
+"""Elements that are compared where whole-array steps unpack first rows."""
+NEAR = 0.3
+"""The least share of agreement of a near candidate, between chance and 1."""
+SURE = 0.9
+"""The share of agreement from which no other explanation is sought."""
+MOST_TRIALS = 400
+"""The most explanations that are compared with many elements."""
+MOST_COMPARED = 12
+"""The most orders whose whole buffer is compared."""
+SHOWN_ORDERS = 3
+"""Orders that explain all bytes, after which the search ends."""
+SHOWN = 5
+"""The most near candidates."""
+
+Ways = Callable[[Order], Sequence[Reordering]]
+
+
+class Compared(NamedTuple):
+    """A group of explanations, and how far the simplest explains the buffer."""
+
+    group: Group
+    comparison: Comparison
+    data: Array
+
+    @property
+    def surplus(self) -> int:
+        """The bytes that are missing, or too many."""
+        return abs(self.data.size - self.group[0].trial.last.size)
+
+
+class Found(NamedTuple):
+    """The orders that explain all elements, or else the nearest; and how many more are not ruled out."""
+
+    exact: list[Compared]
+    near: list[Compared]
+    more: int
+
+
+class Search:
+    """The search for the orders of an array in buffers.
+
+    Args:
+        buffers: flat bytes by name; a single one may have any name.
+        array: the array, with at least one dimension.
+        fits: fits(order) -> whether the order's format has the planes and the other buffers that are given.
+    """
+
+    def __init__(self, buffers: Mapping[str, Array], array: Array, fits: Callable[[Order], bool]) -> None:
+        self.buffers, self.array, self.fits = buffers, array, fits
+        self.given = frozenset(buffers)
+        self.changes = tuple(changes(array.shape))
+        self.kinds = storages(array)
+        self.few = sampled_index(array, self.kinds[0], FEW)
+        self.many = sampled_index(array, self.kinds[0], MANY)
+
+    def run(self) -> Found:
+        """Try the array's own type, then casts of it, then buffers of other sizes."""
+        best: list[Score] = []
+        near: list[Compared] = []
+        stages: Any = (
+            (lambda: self.kinds, self._same_size),
+            (lambda: tuple(casts(self.array)), self._same_size),
+            (lambda: self.kinds, self._other_sizes),
+        )
+        for kinds, ways in stages:
+            found, more = self._scored(kinds(), ways)
+            exact, tried, left = self._decided(
+                groups_of((score for score in found if score.share == 1.0), self.given)
+            )
+            if exact and ways == self._same_size:
+                return Found(exact, [], more + left)
+            near += exact + tried
+            best += [score for score in found if score.share < 1.0]
+            if any(row.comparison.agreement > SURE for row in near):
+                break
+        return Found([], self._nearest(near, best), 0)
+
+    def data_of(self, order: Order) -> Array | None:
+        """The bytes of an order's buffer; None if it is not given."""
+        if len(self.buffers) == 1:
+            return next(iter(self.buffers.values()))
+        return self.buffers.get(order.buffer)
+
+    def _same_size(self, order: Order) -> Sequence[Reordering]:
+        data = self.data_of(order)
+        if data is None or data.size != order.size or not self.fits(order):
+            return ()
+        found = reorderings(order.bits, order.size)
+        if order.has_places:
+            return found
+        if order.packing is None or len(order.packing.planes) > 1 or order.bits > 8:
+            return (PLAIN,)
+        return [way for way in found if not way.halves and (self.array.size <= SMALL or way.flip < 8)]
+
+    def _other_sizes(self, order: Order) -> Sequence[Reordering]:
+        data = self.data_of(order)
+        if data is None or data.size == order.size or len(self.buffers) > 1:
+            return ()
+        if not order.has_places and (2 * data.size < order.size or not self.fits(order)):
+            return ()
+        return PLAIN, Reordering("", shift=data.size - order.size)
+
+    def _scored(self, kinds: Sequence[Storage], ways: Ways) -> tuple[list[Score], int]:
+        """The scores with many elements of trials that a few do not rule out; and how many were not tried."""
+        kept = [score for storage in kinds for score in self._with_few(storage, ways)]
+        kept.sort(key=lambda score: (-score.share, score.simplicity))
+        more = sum(score.share == 1.0 for score in kept[MOST_TRIALS:])
+        chosen: dict[Storage, dict[object, Trial]] = {}
+        given: dict[int, set[Reordering]] = {}
+        for score in kept[:MOST_TRIALS]:
+            trial = score.trial
+            key = trial.change.text, id(trial.first), trial.times
+            chosen.setdefault(trial.storage, {})[key] = trial
+            given.setdefault(id(trial.last), set()).add(score.reordering)
+        found: list[Score] = []
+        for storage, trials in chosen.items():
+            groups = [[trial] for trial in trials.values()]
+            found += self._with(self.many, storage, groups, lambda order: sorted(given[id(order)]))
+        if not more:
+            found += [score for storage in kinds for score in self._by_unpacking(storage, ways)]
+        return found, more
+
+    def _with_few(self, storage: Storage, ways: Ways) -> Iterator[Score]:
+        longest = max(data.size for data in self.buffers.values())
+        if ways == self._same_size and storage.bits * self.array.size > 8 * longest:
+            return iter(())
+        own = (candidate for candidate in candidates() if not candidate.is_opaque)
+        groups = trials_of(own, self.array.shape, self.changes, storage)
+        used: dict[int, Sequence[Reordering]] = {}
+        fitting = []
+        for group in groups:
+            order = group[0].last
+            if id(order) not in used:
+                used[id(order)] = ways(order)
+            if used[id(order)]:
+                fitting.append(group)
+        return self._with(self.few, storage, fitting, lambda order: used[id(order)])
+
+    def _with(self, index: Index, storage: Storage, groups: list[list[Trial]], ways: Ways) -> Iterator[Score]:
+        """The scores of trials that reach a near candidate's share of some elements."""
+        wanted = storage.raw(self.array[index])
+        least = _least(wanted, NEAR if len(index[0]) > FEW else NEAR / 2)
+        for stack in stacked(groups, index):
+            chosen: dict[tuple[int, Reordering], tuple[Array, list[int]]] = {}
+            for row, trial in enumerate(stack.trials):
+                data = self.data_of(trial.last)
+                assert data is not None
+                for way in ways(trial.last):
+                    chosen.setdefault((id(data), way), (data, []))[1].append(row)
+            for (_, way), (data, rows) in chosen.items():
+                yield from stack.scores(rows, data, wanted, way, least)
+
+    def _by_unpacking(self, storage: Storage, ways: Ways) -> Iterator[Score]:
+        """The scores of formats that whole-array steps pack; of a large array, first rows are unpacked."""
+        own = (candidate for candidate in candidates() if candidate.is_opaque)
+        for group in trials_of(own, self.array.shape, self.changes, storage):
+            trial = group[0] if self.array.size <= SMALL else group[0].of_first_rows()
+            for way in ways(group[0].last):
+                with suppress(LayoutError):  # the buffer holds what the format never stores
+                    yield from self._of_opaque(trial, group, way)
+
+    def _of_opaque(self, part: Trial, group: list[Trial], way: Reordering) -> Iterator[Score]:
+        """The scores of trials that differ in their changes; `part` is one of them with few rows."""
+        order, storage = part.last, part.storage
+        data = self.data_of(order)
+        assert data is not None
+        whole, _ = fitted(data, order.size, way.shift)
+        found = part.unpacked(way.restored(whole), self.buffers)
+        numbers = np.arange(prod(order.dims))
+        if numbers.size > UNPACKED:
+            numbers = np.random.default_rng(0).integers(0, numbers.size, UNPACKED)
+        index = np.unravel_index(numbers, order.dims)
+        got = storage.raw(found[index])[None]
+        inside = np.ones(got.shape[:2], bool)
+        for trial in group:
+            if order.packing is not None and order.packing.rounds:
+                first = self.array[trial.change.origin(whole_index(order.dims))]
+                wanted = order.rounded(first.reshape(order.dims))[index]
+            else:
+                wanted = self.array[trial.change.origin(index)]
+            raw = storage.raw(wanted)
+            for _, share, change in shares(got, inside, raw, storage.bits, _least(raw, NEAR)):
+                if change.kind != "bytes":
+                    yield Score(share, trial, way, change, ())
+
+    def _decided(self, groups: list[Group]) -> tuple[list[Compared], list[Compared], int]:
+        """Compare whole buffers until several orders explain one; and how many explanations are left."""
+        exact: list[Compared] = []
+        near: list[Compared] = []
+        groups.sort(key=self._is_partial)
+        while groups and len(exact) < SHOWN_ORDERS and len(exact) + len(near) < MOST_COMPARED:
+            group, *groups = groups
+            if exact and self._is_partial(group) and not self._is_partial(exact[0].group):
+                return exact, near, 0
+            compared = self._compared(group)
+            if compared.comparison.agreement == 1.0:
+                self._add(exact, compared)
+                continue
+            if not compared.surplus:
+                compared = compared._replace(group=refined(group, compared.data, self.array)[0])
+            near.append(compared)
+            differing = compared.comparison.differing
+            groups = [other for other in groups if not differing or self._agrees(other[0], differing)]
+        return exact, near, sum(map(len, groups))
+
+    def _add(self, exact: list[Compared], compared: Compared) -> None:
+        """Add explanations of all elements to others, or to those of the same bytes."""
+        score = compared.group[0]
+        if not score.trial.last.has_places:
+            for number, other in enumerate(exact):
+                if same_bytes(score, other.group[0], self.array, self.given):
+                    exact[number] = other._replace(group=(*other.group, score))
+                    return
+        exact += [compared._replace(group=own) for own in refined(compared.group, compared.data, self.array)]
+
+    def _is_partial(self, group: Group) -> bool:
+        """Whether a group explains only some bytes of the buffers."""
+        return bool(group[0].trial.last.others(self.given))
+
+    def _compared(self, group: Group) -> Compared:
+        data = self.data_of(group[0].trial.last)
+        assert data is not None
+        try:
+            return Compared(group, compare(group[0], data, self.array, self.buffers), data)
+        except LayoutError:  # the buffer holds what the format never stores
+            return Compared(group, Comparison(0.0), data)
+
+    def _agrees(self, score: Score, index: Index) -> bool:
+        """Whether an explanation agrees at some elements, or has no places."""
+        data = self.data_of(score.trial.last)
+        if not score.parts or data is None:
+            return True
+        same, inside, *_ = score.agreement(data, self.array, index)
+        return bool(same[inside].all())
+
+    def _nearest(self, near: list[Compared], best: list[Score]) -> list[Compared]:
+        """The nearest candidates, of those compared and those that only share some elements."""
+        if not any(row.comparison.agreement > SURE for row in near):
+            best.sort(key=lambda score: (-score.share, score.simplicity))
+            groups = groups_of(best[: 4 * SHOWN], self.given)
+            groups.sort(key=lambda group: -group[0].share)
+            near = near + [self._compared(group) for group in groups[:SHOWN]]
+        every = (*self.kinds, *casts(self.array))
+        least = {storage: _least(storage.raw(self.array[self.many]), NEAR) for storage in every}
+        near = [row for row in near if row.comparison.agreement > least[row.group[0].trial.storage]]
+        near.sort(key=lambda row: (-row.comparison.agreement, row.group[0].simplicity, row.surplus))
+        return near[:SHOWN]
+
+
+def _least(raw: Array, share: float) -> float:
+    """The agreement of elements in no order, and a share of the rest."""
+    by_chance = chance(raw)
+    return by_chance + share * (1 - by_chance)
