@@ -8,6 +8,9 @@ import numpy as np
 
 from tilejit.arrays.memory import Array
 
+CHUNK = 1 << 13
+"""Groups of codes that are joined at a time, so that their words stay in the cache."""
+
 
 def stream_bytes(codes: int, bits: int) -> int:
     """The bytes of a stream of that many codes."""
@@ -22,11 +25,14 @@ def pack_stream(codes: Array, bits: int) -> Array:
     """
     count, size = _group(bits)
     groups = _padded(codes.reshape(-1), count).reshape(-1, count)
-    words = np.zeros(len(groups), np.uint64)
-    for k in range(count):
-        words |= groups[:, k].astype(np.uint64) << np.uint64(bits * k)
-    packed = words.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :size]
-    return np.ascontiguousarray(packed).reshape(-1)[: stream_bytes(codes.size, bits)]
+    out = np.empty((len(groups), size), np.uint8)
+    for start in range(0, len(groups), CHUNK):
+        part = groups[start : start + CHUNK]
+        words = np.zeros(len(part), "<u8")
+        for k in range(count):
+            words |= part[:, k].astype(np.uint64) << np.uint64(bits * k)
+        out[start : start + CHUNK] = words.view(np.uint8).reshape(-1, 8)[:, :size]
+    return out.reshape(-1)[: stream_bytes(codes.size, bits)]
 
 
 def unpack_stream(stream: Array, bits: int, codes: int) -> Array:
@@ -37,12 +43,15 @@ def unpack_stream(stream: Array, bits: int, codes: int) -> Array:
     """
     count, size = _group(bits)
     groups = _padded(stream.reshape(-1), size).reshape(-1, size)
-    words = np.zeros((len(groups), 8), np.uint8)
-    words[:, :size] = groups
-    numbers = words.view("<u8").reshape(-1)
     out = np.empty((len(groups), count), np.uint8)
-    for k in range(count):
-        out[:, k] = (numbers >> np.uint64(bits * k)).astype(np.uint8) & np.uint8((1 << bits) - 1)
+    for start in range(0, len(groups), CHUNK):
+        part = groups[start : start + CHUNK]
+        words = np.zeros((len(part), 8), np.uint8)
+        words[:, :size] = part
+        numbers = words.view("<u8").reshape(-1)
+        for k in range(count):
+            codes_k = (numbers >> np.uint64(bits * k)).astype(np.uint8)
+            out[start : start + CHUNK, k] = codes_k & np.uint8((1 << bits) - 1)
     return out.reshape(-1)[:codes]
 
 

@@ -123,7 +123,10 @@ class Order:
                 return self._stream(data)
             spec = blocked_shape(field.blocking, self._element, self.bits % 8 if self.bits < 8 else 0)
         found = TiledArray(data if spec.packed else data.view(spec.dtype), spec).unpack()
-        return found.view(np.uint8) & np.uint8((1 << self.bits) - 1) if self.storage.is_code else found
+        if self.storage.is_code:
+            found = found.view(np.uint8)
+            found &= np.uint8((1 << self.bits) - 1)
+        return found
 
     def unpacked_again(self, elements: Array, buffers: Mapping[str, Array]) -> Array:
         """All elements of a buffer whose elements were read in their own order; codes as uint8."""
@@ -190,7 +193,10 @@ class Order:
         assert codes is not None
         if not self.storage.is_code:
             return codes
-        return (codes.view(np.uint8) + np.uint8(packing.main.low % 256)) & np.uint8((1 << self.bits) - 1)
+        codes = codes.view(np.uint8)
+        codes += np.uint8(packing.main.low % 256)
+        codes &= np.uint8((1 << self.bits) - 1)
+        return codes
 
 
 @cached(1 << 13)
@@ -261,8 +267,8 @@ def _order_of_planes(
 
 
 @cached(1 << 10)
-def first_rows(candidate: Candidate, rank: int) -> int:
-    """The least number of first rows whose bytes are the first ones of every buffer; 0 if there is none."""
+def first_rows(candidate: Candidate, buffer: str, rank: int) -> int:
+    """The least number of first rows whose bytes are the first ones of a buffer; 0 if there is none."""
     packing, example = candidate.example_packing, candidate.found and candidate.found.example
     assert packing is not None
     assert example
@@ -271,10 +277,10 @@ def first_rows(candidate: Candidate, rank: int) -> int:
         return 1
     for rows in ROWS:
         try:
-            small, large = (packed_at_random(candidate, packing, (n, *rest)) for n in (rows, 2 * rows))
+            few, many = (packed_at_random(candidate, packing, (n, *rest))[buffer] for n in (rows, 2 * rows))
         except LayoutError:  # not a multiple
             continue
-        if all(np.array_equal(data, large[name][: data.size]) for name, data in small.items()):
+        if np.array_equal(few, many[: few.size]):
             return rows
     return 0
 

@@ -21,7 +21,7 @@ from tilejit.recognize.formats.trials import SMALL, Score, Trial, shares, stacke
 
 FEW, MANY = 64, 2048
 """Sampled elements: those that rule out most trials, and those that the others are compared with."""
-UNPACKED = 1 << 14
+UNPACKED = 1 << 12
 """Elements that are compared where whole-array steps unpack first rows."""
 NEAR = 0.3
 """The least share of agreement of a near candidate, between chance and 1."""
@@ -190,10 +190,11 @@ class Search:
         assert data is not None
         whole, _ = fitted(data, order.size, way.shift)
         found = part.unpacked(way.restored(whole), self.buffers)
-        numbers = np.arange(prod(order.dims))
-        if numbers.size > UNPACKED:
-            numbers = np.random.default_rng(0).integers(0, numbers.size, UNPACKED)
-        index = np.unravel_index(numbers, order.dims)
+        if prod(order.dims) <= UNPACKED:
+            index = whole_index(order.dims)
+        else:
+            rng = np.random.default_rng(0)
+            index = tuple(rng.integers(0, size, UNPACKED) for size in order.dims)
         got = storage.raw(found[index])[None]
         inside = np.ones(got.shape[:2], bool)
         for trial in group:

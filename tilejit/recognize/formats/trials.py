@@ -85,7 +85,7 @@ class Trial(NamedTuple):
         order = self.first
         if order.packing is None or order.packing.steps:
             return self
-        rows = first_rows(order.candidate, len(order.dims))
+        rows = first_rows(order.candidate, order.buffer, len(order.dims))
         if not 0 < rows < order.dims[0]:
             return self
         part = order_of(order.candidate, order.storage, (rows, *order.dims[1:]))
