@@ -230,13 +230,20 @@ class Search:
 
     def _add(self, exact: list[Compared], compared: Compared) -> None:
         """Add explanations of all elements to others, or to those of the same bytes."""
-        score = compared.group[0]
-        if not score.trial.last.has_places:
+        for group in refined(compared.group, compared.data, self.array):
             for number, other in enumerate(exact):
-                if same_bytes(score, other.group[0], self.array, self.given):
-                    exact[number] = other._replace(group=(*other.group, score))
-                    return
-        exact += [compared._replace(group=own) for own in refined(compared.group, compared.data, self.array)]
+                if self._same_bytes(group[0], other.group[0]):
+                    exact[number] = other._replace(group=(*other.group, *group))
+                    break
+            else:
+                exact.append(compared._replace(group=group))
+
+    def _same_bytes(self, score: Score, other: Score) -> bool:
+        """Whether two explanations, one of which has no places, give the same bytes for any array."""
+        if score.parts and other.parts:
+            return False
+        first, second = (other, score) if score.parts else (score, other)
+        return same_bytes(first, second, self.array, self.given)
 
     def _is_partial(self, group: Group) -> bool:
         """Whether a group explains only some bytes of the buffers."""
