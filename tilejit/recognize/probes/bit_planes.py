@@ -11,7 +11,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.recognize.probes.bit_patterns import CHUNK, Patterns, pattern_dtype
 from tilejit.recognize.probes.closed_form import Buffer
-from tilejit.recognize.probes.slot_table import Table
+from tilejit.recognize.probes.slots import Table
 from tilejit.recognize.probes.spellings import Spellings, best_spellings
 
 MOST_BITS = 1 << 26

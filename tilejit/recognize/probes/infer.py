@@ -35,12 +35,11 @@ from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.probes.bit_patterns import Bounds, code_type, extreme_patterns
 from tilejit.recognize.probes.bit_planes import planes_of
 from tilejit.recognize.probes.closed_form import Buffer, contradiction
-from tilejit.recognize.probes.counterexample import Counterexample, RefutedError
 from tilejit.recognize.probes.inferred import NO_CLOSED_FORM, NOT_A_LAYOUT, InferredLayout
 from tilejit.recognize.probes.locate import Located, locate
 from tilejit.recognize.probes.padding import padding_of
 from tilejit.recognize.probes.placement import Placement
-from tilejit.recognize.probes.prober import Prober, dtypes_of
+from tilejit.recognize.probes.prober import Counterexample, Prober, RefutedError, dtypes_of
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions
 from tilejit.recognize.probes.spellings import best_spellings
 from tilejit.recognize.probes.value_map import ValueMap

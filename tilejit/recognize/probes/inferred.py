@@ -16,8 +16,8 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.probes.bit_patterns import array_of, patterns_of
 from tilejit.recognize.probes.bit_planes import BitPlane, joined_bits, separate_bits
-from tilejit.recognize.probes.counterexample import Counterexample
 from tilejit.recognize.probes.placement import Placement, checked_bytes
+from tilejit.recognize.probes.prober import Counterexample
 from tilejit.recognize.probes.value_map import ValueMap
 from tilejit.view.picture import LayoutPicture, show
 

@@ -19,12 +19,20 @@ from tilejit.recognize.probes.bit_patterns import (
     places_of,
 )
 from tilejit.recognize.probes.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
-from tilejit.recognize.probes.counterexample import RefutedError
 from tilejit.recognize.probes.placement import all_ones, scattered
-from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.prober import Prober, RefutedError
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, duplicated
-from tilejit.recognize.probes.slot_table import DigitProbes, Reading, SlotTable, Table, read_slots, taken
-from tilejit.recognize.probes.slots import Bytes, slot_count, slot_values
+from tilejit.recognize.probes.slots import (
+    Bytes,
+    DigitProbes,
+    Reading,
+    SlotTable,
+    Table,
+    read_slots,
+    slot_count,
+    slot_values,
+    taken,
+)
 from tilejit.recognize.probes.value_map import Collision, Pairs, ValueMap
 
 SEED = 43

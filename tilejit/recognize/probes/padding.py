@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.probes.bit_patterns import array_of, pattern_dtype
-from tilejit.recognize.probes.counterexample import RefutedError
 from tilejit.recognize.probes.inferred import SEVERAL, UNINITIALIZED
 from tilejit.recognize.probes.locate import Located
-from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.prober import Prober, RefutedError
 from tilejit.recognize.probes.refute import dependence
 from tilejit.recognize.probes.slots import Bytes, slot_values
 

@@ -12,8 +12,7 @@ from codegen import LayoutError, dataclass
 from tilejit.copies.convert import pack
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index
-from tilejit.recognize.probes.slot_table import CHUNK, Table, taken
-from tilejit.recognize.probes.slots import Bytes, bytes_of_slots, slot_values
+from tilejit.recognize.probes.slots import CHUNK, Bytes, Table, bytes_of_slots, slot_values, taken
 from tilejit.tiled.buffers import flat_bytes
 from tilejit.tiled.tiled_array import TiledArray
 

@@ -1,15 +1,15 @@
-"""`Prober`: calls a pack function on arrays of bit patterns, and reads the bytes that it returns."""
+"""`Prober` calls a pack function and reads the bytes that it returns; a `Counterexample` refutes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType
 from tilejit.layout.helpers import dims_text
@@ -23,11 +23,42 @@ from tilejit.recognize.probes.bit_patterns import (
     code_type,
     random_patterns,
 )
-from tilejit.recognize.probes.counterexample import Counterexample, RefutedError
 from tilejit.recognize.probes.slots import Bytes
 from tilejit.tiled.tiled_array import TiledArray
 
-PackFunction = Callable[[Any], Any]
+Kind: TypeAlias = Literal[
+    "lost", "duplicated", "combined", "changed", "split", "too small", "varying size", "not deterministic"
+]
+"""lost: an element is nowhere. duplicated: one is in two slots. combined: a slot depends on two elements.
+changed: a slot does not tell an element's value. split: the bits of an element are not side by side."""
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class Counterexample:
+    """What a function did that no layout does; it prints as a sentence.
+
+    Attributes:
+        kind: what happened, in one or two words.
+        text: the observation, with values.
+        elements: the indices of the elements that show it.
+        slots: the slots that show it, counted in slots of the element's width from the start of the buffer.
+    """
+
+    kind: Kind
+    text: str
+    elements: tuple[tuple[int, ...], ...] = ()
+    slots: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class RefutedError(Exception):
+    """Ends the search for a layout, because a counterexample was found; `infer` always catches it."""
+
+    def __init__(self, counterexample: Counterexample) -> None:
+        super().__init__(counterexample.text)
+        self.counterexample = counterexample
 
 
 class Prober:
@@ -48,7 +79,7 @@ class Prober:
 
     def __init__(
         self,
-        function: PackFunction,
+        function: Callable[[Any], Any],
         element: PrimitiveType,
         dims: tuple[int, ...],
         dtypes: tuple[np.dtype[Any], ...],

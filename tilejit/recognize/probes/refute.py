@@ -13,8 +13,7 @@ from tilejit.recognize.probes.bit_patterns import (
     constant,
     safe_bits,
 )
-from tilejit.recognize.probes.counterexample import Counterexample
-from tilejit.recognize.probes.prober import Prober
+from tilejit.recognize.probes.prober import Counterexample, Prober
 from tilejit.recognize.probes.slots import Bytes, slot_values
 from tilejit.recognize.probes.value_map import Collision
 
