@@ -25,6 +25,9 @@ Bounds: TypeAlias = tuple[int, int]
 CHUNK = 1 << 16
 """Elements that are computed at a time, so that intermediate results stay in the cache."""
 
+Bits: TypeAlias = NDArray[np.uint8]
+"""Bits, one in each byte."""
+
 _WIDE_FLOATS = {"f16": (0x3C00, 10), "bf16": (0x4000, 8), "f32": (0x3F800000, 23), "f64": (0x3FF << 52, 32)}
 """The base and the digit bits: patterns of numbers from 1 to 2, or from 2 to 8 for bf16."""
 _WIDE_FIELDS = {"f16": (10, 5), "bf16": (7, 8), "f32": (23, 8), "f64": (52, 11)}
@@ -214,3 +217,30 @@ def patterns_of(array: NDArray[Any], element: PrimitiveType) -> Patterns:
         return flat.view(np.uint64)[::2]
     patterns = flat.view(pattern_dtype(element))
     return patterns & np.uint8((1 << element.bits) - 1) if element.bits < 8 else patterns
+
+
+def bit_digits(element: PrimitiveType, count: int, place: int) -> Patterns:
+    """Elements in which each bit carries one bit of its own number; numbers count all bits, from 1 on."""
+    out = np.empty(count, pattern_dtype(element))
+    for start in range(0, count, CHUNK):
+        stop = min(start + CHUNK, count)
+        numbers = np.arange(start * element.bits + 1, stop * element.bits + 1)
+        out[start:stop] = joined_bits((numbers >> place & 1).astype(np.uint8), element)
+    return out
+
+
+def separate_bits(patterns: Patterns, element: PrimitiveType) -> Bits:
+    """The bits of all elements, one in each byte, the lowest bit of an element first."""
+    out = np.empty((patterns.size, element.bits), np.uint8)
+    for k in range(element.bits):
+        out[:, k] = patterns >> patterns.dtype.type(k) & patterns.dtype.type(1)
+    return out.reshape(-1)
+
+
+def joined_bits(bits: Bits, element: PrimitiveType) -> Patterns:
+    """The patterns with these bits: the inverse of `separate_bits`."""
+    rows = bits.reshape(-1, element.bits)
+    out: Patterns = np.zeros(len(rows), pattern_dtype(element))
+    for k in range(element.bits):
+        out |= rows[:, k].astype(out.dtype) << out.dtype.type(k)
+    return out

@@ -5,23 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
-from tilejit.recognize.probes.bit_patterns import CHUNK, Patterns, pattern_dtype
 from tilejit.recognize.probes.closed_form import Buffer
 from tilejit.recognize.probes.slots import Table
 from tilejit.recognize.probes.spellings import Spellings, best_spellings
 
-MOST_BITS = 1 << 26
-"""The most bits of all elements together that are placed one by one."""
 NO_FORM = "no closed form"
 WIDTHS = (1, 2, 4, 8, 16, 32)
 """The widths of parts that are elements themselves."""
-
-Bits = NDArray[np.uint8]
-"""Bits, one in each byte."""
 
 
 class BitPlane(NamedTuple):
@@ -44,33 +37,6 @@ class BitPlane(NamedTuple):
     def __str__(self) -> str:
         high = self.low + self.bits - 1
         return f"{f'bits {self.low}-{high}' if self.bits > 1 else f'bit {self.low}'}: {self.text}"
-
-
-def bit_digits(element: PrimitiveType, count: int, place: int) -> Patterns:
-    """Elements in which each bit carries one bit of its own number; numbers count all bits, from 1 on."""
-    out = np.empty(count, pattern_dtype(element))
-    for start in range(0, count, CHUNK):
-        stop = min(start + CHUNK, count)
-        numbers = np.arange(start * element.bits + 1, stop * element.bits + 1)
-        out[start:stop] = joined_bits((numbers >> place & 1).astype(np.uint8), element)
-    return out
-
-
-def separate_bits(patterns: Patterns, element: PrimitiveType) -> Bits:
-    """The bits of all elements, one in each byte, the lowest bit of an element first."""
-    out = np.empty((patterns.size, element.bits), np.uint8)
-    for k in range(element.bits):
-        out[:, k] = patterns >> patterns.dtype.type(k) & patterns.dtype.type(1)
-    return out.reshape(-1)
-
-
-def joined_bits(bits: Bits, element: PrimitiveType) -> Patterns:
-    """The patterns with these bits: the inverse of `separate_bits`."""
-    rows = bits.reshape(-1, element.bits)
-    out: Patterns = np.zeros(len(rows), pattern_dtype(element))
-    for k in range(element.bits):
-        out |= rows[:, k].astype(out.dtype) << out.dtype.type(k)
-    return out
 
 
 def planes_of(

@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import LayoutError, shown
 from tilejit.cute.int_tuple import as_integer
@@ -32,15 +33,20 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.probes.bit_patterns import Bounds, code_type, extreme_patterns
+from tilejit.recognize.probes.bit_patterns import Bounds, array_of, code_type, extreme_patterns, pattern_dtype
 from tilejit.recognize.probes.bit_planes import planes_of
 from tilejit.recognize.probes.closed_form import Buffer, contradiction
-from tilejit.recognize.probes.inferred import NO_CLOSED_FORM, NOT_A_LAYOUT, InferredLayout
+from tilejit.recognize.probes.inferred import (
+    NO_CLOSED_FORM,
+    NOT_A_LAYOUT,
+    SEVERAL,
+    UNINITIALIZED,
+    InferredLayout,
+)
 from tilejit.recognize.probes.locate import Located, locate
-from tilejit.recognize.probes.padding import padding_of
-from tilejit.recognize.probes.placement import Placement
 from tilejit.recognize.probes.prober import Counterexample, Prober, RefutedError, dtypes_of
-from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions
+from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions, dependence
+from tilejit.recognize.probes.slots import Bytes, slot_values
 from tilejit.recognize.probes.spellings import best_spellings
 from tilejit.recognize.probes.value_map import ValueMap
 
@@ -176,35 +182,32 @@ def _layout_of(probe: Prober) -> InferredLayout:
     """The result for a function, unless a call refutes it."""
     located = locate(probe)
     _verify(probe, located)
-    size = located.own.size
-    padding = padding_of(probe, located)
+    padding = _padding(probe, located)
+    placement = replace(located.placement, padding=padding.template)
+    width, size, table = placement.width, placement.size_bytes, placement.table()
     facts: dict[str, Any] = {
-        "primitive_type": probe.stored(located.width).name,
+        "primitive_type": probe.stored(width).name,
         "dimensions": probe.dims,
-        "value_map": _value_text(probe, located.value_map),
+        "value_map": _value_text(probe, placement.value_map),
         "padding_slots": padding.slots,
         "padding_value": padding.value,
         "buffer": probe.result,
         "buffer_bytes": size,
         "array_dtype": probe.dtype,
         "calls": probe.calls,
-        "_element": probe.element,
-        "_map": located.value_map,
     }
-    if located.apart:
-        planes = planes_of(located.slots, probe.element, probe.dims, size)
-        bits = (*probe.dims, probe.element.bits)
+    if placement.apart:
+        planes = planes_of(table, probe.element, probe.dims, size)
         facts |= {"planes": planes, "text": "; ".join(map(str, planes)), "element_bits": probe.element.bits}
-        placement = Placement(bits, 1, size, None, located.slots, padding.template)
         return InferredLayout(**facts, _placement=placement)
-    table = located.slots.reshape(probe.dims)
-    spelled = best_spellings(table, Buffer(probe.stored(located.width), probe.dims, located.width, size))
-    spec = spelled.layout if spelled else None
-    slots = None if spelled else located.slots
-    facts |= spelled._asdict() if spelled else {"text": NO_CLOSED_FORM, "broken": contradiction(table)}
-    facts |= {"layout": spec and _filled(spec, padding.value), "element_bits": located.width}
-    placement = Placement(probe.dims, located.width, size, spec, slots, padding.template)
-    return InferredLayout(**facts, _placement=placement)
+    spelled = best_spellings(table.reshape(probe.dims), Buffer(probe.stored(width), probe.dims, width, size))
+    if spelled is None:
+        broken = contradiction(table.reshape(probe.dims))
+        facts |= {"text": NO_CLOSED_FORM, "broken": broken}
+    else:
+        placement = replace(placement, slots=None, spec=spelled.layout)
+        facts |= spelled._asdict() | {"layout": _filled(spelled.layout, padding.value)}
+    return InferredLayout(**facts, element_bits=width, _placement=placement)
 
 
 def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
@@ -219,7 +222,6 @@ def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
         array_dtype=probe.dtype,
         calls=probe.calls,
         counterexample=counterexample,
-        _element=probe.element,
     )
 
 
@@ -236,19 +238,21 @@ def _verify(probe: Prober, located: Located) -> None:
     Raises:
         RefutedError: an element's bits differ.
     """
+    width = located.placement.width
     for number in range(_rounds(probe)):
         patterns = probe.random(SEED + number)
         trial = Trial(patterns, probe(patterns, "random elements"))
-        wrong = (located.packed(patterns, probe) ^ trial.data) & located.own
+        wrong = (located.packed(patterns) ^ trial.data) & located.own
         if wrong.any():
-            slot = int(bit_positions(wrong)[0]) // located.width
-            element = int(np.argmax(located.slots == slot)) // (probe.element.bits if located.apart else 1)
-            inquiry = Inquiry.of(probe, located.width, [*located.trials, trial])
+            slot = int(bit_positions(wrong)[0]) // width
+            each = probe.element.bits if located.placement.apart else 1
+            element = int(np.argmax(located.placement.table() == slot)) // each
+            inquiry = Inquiry.of(probe, width, [*located.trials, trial])
             raise RefutedError(inquiry.counterexample([Suspect(element)]))
     first = located.trials[0]
     wrong = (probe(first.patterns, "the array of the first call") ^ first.data) & located.own
     if wrong.any():
-        raise RefutedError(Inquiry(probe, located.width, first, ~wrong).unstable())
+        raise RefutedError(Inquiry(probe, width, first, ~wrong).unstable())
 
 
 def _rounds(probe: Prober) -> int:
@@ -263,3 +267,60 @@ def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:
     if value is None or isinstance(value, str) or value == 0:
         return spec
     return replace(spec, padding_value=value)
+
+
+class _Padding(NamedTuple):
+    """The padding of a buffer.
+
+    Attributes:
+        slots: the number of slots without elements; of bytes, if bits of elements have slots of their own.
+        value: what they hold, as `InferredLayout.padding_value` describes it.
+        template: the buffer with zeros for all elements; None if it has only zeros, or is not the same in all
+            calls.
+    """
+
+    slots: int
+    value: PaddingValue | str | None
+    template: Bytes | None
+
+
+def _padding(probe: Prober, located: Located) -> _Padding:
+    """The padding of the function's buffer.
+
+    Raises:
+        RefutedError: bits beside the elements depend on them.
+    """
+    first, own = located.trials[0].data, located.own
+    width = 8 if located.placement.apart else located.placement.width
+    free = slot_values(own, width) == 0
+    slots = int(np.count_nonzero(free))
+    rest = first & ~own
+    varied = probe.varied & ~own
+    if varied.any():
+        counterexample = dependence(probe, located.placement.width, list(located.trials), varied)
+        if counterexample is not None:
+            raise RefutedError(counterexample)
+        return _Padding(slots, UNINITIALIZED, None)
+    template = rest if rest.any() else None
+    if not slots:
+        return _Padding(0, None, template)
+    if template is None:
+        return _Padding(slots, _padding_value(probe, width, 0), None)
+    held: NDArray[Any] = slot_values(rest, width)[free]
+    if (held != held[0]).any():
+        return _Padding(slots, SEVERAL, template)
+    return _Padding(slots, _padding_value(probe, width, int(held[0])), template)
+
+
+def _padding_value(probe: Prober, width: int, word: int) -> PaddingValue:
+    """The number in a slot of padding."""
+    element = probe.element
+    if width not in (element.bits, element.storage_bits) or word >> element.bits or element.bits == 128:
+        return word
+    patterns = np.array([word], pattern_dtype(element))
+    value = array_of(patterns, element, probe.dtype)[0]
+    kinds: dict[str, Any] = {"float": float, "complex": complex, "pred": bool}
+    if probe.dtype.kind in "iu" and element.kind == "float":  # codes
+        return word
+    found: PaddingValue = kinds.get(element.kind, int)(value)
+    return found

@@ -11,14 +11,12 @@ from codegen import LayoutError, dataclass
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.cute.witness import Witness
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.probes.bit_patterns import array_of, patterns_of
-from tilejit.recognize.probes.bit_planes import BitPlane, joined_bits, separate_bits
-from tilejit.recognize.probes.placement import Placement, checked_bytes
+from tilejit.recognize.probes.bit_planes import BitPlane
+from tilejit.recognize.probes.placement import Placement
 from tilejit.recognize.probes.prober import Counterexample
-from tilejit.recognize.probes.value_map import ValueMap
+from tilejit.tiled.buffers import flat_bytes
 from tilejit.view.picture import LayoutPicture, show
 
 if TYPE_CHECKING:
@@ -80,7 +78,6 @@ class InferredLayout:
     buffer: str
     buffer_bytes: int
     calls: int
-    _element: PrimitiveType
     layout: Spec | None = None
     xla: str = ""
     pattern: str = ""
@@ -92,7 +89,6 @@ class InferredLayout:
     broken: Witness | None = None
     counterexample: Counterexample | None = None
     _placement: Placement | None = None
-    _map: ValueMap | None = None
 
     @property
     def is_layout(self) -> bool:
@@ -115,7 +111,7 @@ class InferredLayout:
         placement = self._placed("slots")
         if self.planes:
             raise LayoutError("slots: the bits of elements are not side by side\n  use .planes")
-        return placement.table().astype(np.int64)
+        return placement.table().reshape(self.dimensions).astype(np.int64)
 
     def pack(self, x: ArrayLike) -> NDArray[np.uint8]:
         """Pack an array as the function does.
@@ -141,11 +137,7 @@ class InferredLayout:
                 f"expected an array {self.array_dtype}{dims_text(self.dimensions)}, got "
                 f"{array.dtype}{dims_text(array.shape)}\n  pass an array like those that the function takes"
             )
-        if self._element.bits == 128:
-            return placement.packed(np.ascontiguousarray(array).reshape(-1))
-        patterns = patterns_of(array, self._element)
-        values = patterns if self._map is None else self._map.applied(patterns)
-        return placement.packed(separate_bits(values, self._element) if self.planes else values)
+        return placement.packed(array)
 
     def unpack(self, buffer: Buffer | NDArray[Any]) -> NDArray[Any]:
         """Unpack a buffer of the function: its inverse.
@@ -166,12 +158,13 @@ class InferredLayout:
             TypeError: the buffer is not bytes-like.
         """
         placement = self._placed("unpack")
-        words = placement.unpacked(checked_bytes(buffer, self.buffer_bytes))
-        if self._element.bits < 128:
-            values = joined_bits(words, self._element) if self.planes else words
-            patterns = values if self._map is None else self._map.inverted(values)
-            words = array_of(patterns, self._element, self.array_dtype)
-        return words.reshape(self.dimensions)
+        data = flat_bytes(buffer)
+        if data.size != self.buffer_bytes:
+            raise LayoutError(
+                f"expected a buffer of {self.buffer_bytes} bytes, got {data.size}\n"
+                "  pass what the function returns"
+            )
+        return placement.unpacked(data)
 
     def show(self) -> LayoutPicture:
         """Draw the layout: `tilejit.show` of it.

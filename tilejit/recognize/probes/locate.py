@@ -14,12 +14,13 @@ from tilejit.recognize.probes.bit_patterns import (
     Alphabet,
     Patterns,
     array_of,
+    bit_digits,
     constant,
     digits_of_numbers,
+    joined_bits,
     places_of,
 )
-from tilejit.recognize.probes.bit_planes import MOST_BITS, bit_digits, joined_bits, separate_bits
-from tilejit.recognize.probes.placement import all_ones, scattered
+from tilejit.recognize.probes.placement import Placement, all_ones, scattered
 from tilejit.recognize.probes.prober import Prober, RefutedError
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, duplicated
 from tilejit.recognize.probes.slots import (
@@ -35,6 +36,8 @@ from tilejit.recognize.probes.slots import (
 )
 from tilejit.recognize.probes.value_map import Collision, Pairs, ValueMap
 
+MOST_BITS = 1 << 26
+"""The most bits of all elements together that are placed one by one."""
 SEED = 43
 MOST_ROUNDS = 24
 """Probes in which two slots must both follow an element to count as a second place of it."""
@@ -45,33 +48,18 @@ class Located:
     """The slot of each element.
 
     Attributes:
-        slots: the slot of each element in C order, or of each bit of each element.
-        width: the bits of a slot.
-        apart: whether bits have slots, because those of an element are not side by side.
-        value_map: what happens to the elements' patterns; None for nothing.
+        placement: the slots, as a table, and what they hold.
         own: the bits of the buffer that hold elements.
         trials: some of the probes, the first one first.
     """
 
-    slots: Table
-    width: int
-    apart: bool
-    value_map: ValueMap | None
+    placement: Placement
     own: Bytes
     trials: tuple[Trial, ...]
 
-    def packed(self, patterns: Patterns, probe: Prober) -> Bytes:
+    def packed(self, patterns: Patterns) -> Bytes:
         """The buffer for elements, with zeros in the padding."""
-        words = words_of(patterns, probe, self.value_map, self.apart)
-        return scattered(words, self.slots, self.width, self.own.size)
-
-
-def words_of(patterns: Patterns, probe: Prober, value_map: ValueMap | None, apart: bool) -> NDArray[Any]:
-    """What the slots of elements with these patterns hold."""
-    if probe.element.bits == 128:
-        return array_of(patterns, probe.element, probe.dtype)
-    values = patterns if value_map is None else value_map.applied(patterns)
-    return separate_bits(values, probe.element) if apart else values
+        return self.placement.packed(array_of(patterns, self.placement.element, self.placement.dtype))
 
 
 def locate(probe: Prober) -> Located:
@@ -175,8 +163,8 @@ class _Search:
         own = scattered(
             np.broadcast_to(all_ones(1), (table.slots.size,)), table.slots, 1, self.zero.data.size
         )
-        found = Located(table.slots, 1, True, value_map, own, (self.zero, self.ones, self.random))
-        wrong = any(np.any((found.packed(t.patterns, self.probe) ^ t.data) & own) for t in found.trials)
+        found = self.located(table.slots, 1, value_map, own, apart=True)
+        wrong = any(np.any((found.packed(t.patterns) ^ t.data) & own) for t in found.trials)
         return None if wrong else found
 
     def without_rivals(self, table: SlotTable, width: int, reading: Reading) -> Table | None:
@@ -260,7 +248,14 @@ class _Search:
                 if refuted is not None and refuted.kind == "changed":
                     raise RefutedError(refuted)
             return None
-        return Located(slots, width, False, found, own, (self.zero, self.ones, self.random))
+        return self.located(slots, width, found, own)
+
+    def located(
+        self, slots: Table, width: int, value_map: ValueMap | None, own: Bytes, *, apart: bool = False
+    ) -> Located:
+        probe, size = self.probe, self.zero.data.size
+        placement = Placement(probe.element, probe.dtype, probe.dims, width, size, slots, apart, value_map)
+        return Located(placement, own, (self.zero, self.ones, self.random))
 
     @property
     def domain(self) -> set[int]:

@@ -1,4 +1,4 @@
-"""`Placement`: the slots of an array's elements in a buffer, by a layout or by a table; packs their words."""
+"""`Placement`: the slots of an array's elements in a buffer, by a layout or by a table; packs and unpacks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, dataclass
+from codegen import dataclass
 from tilejit.copies.convert import pack
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.indexing import linear_index
+from tilejit.recognize.probes.bit_patterns import array_of, joined_bits, patterns_of, separate_bits
 from tilejit.recognize.probes.slots import CHUNK, Bytes, Table, bytes_of_slots, slot_values, taken
-from tilejit.tiled.buffers import flat_bytes
+from tilejit.recognize.probes.value_map import ValueMap
 from tilejit.tiled.tiled_array import TiledArray
 
 Words = NDArray[Any]
@@ -22,53 +24,71 @@ Words = NDArray[Any]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Placement:
-    """The slots of elements in a buffer.
+    """The slots of an array's elements in a buffer, and what they hold.
 
     Attributes:
+        element: the element type.
+        dtype: the dtype of arrays.
         dims: the dimensions of the array.
         width: the bits of a slot.
         size_bytes: the size of the buffer.
+        slots: the slot of each element in C order, or of each bit of each element; None if `spec` says it.
+        apart: whether bits have slots, because those of an element are not side by side.
+        value_map: what happens to the elements' patterns; None for nothing.
         spec: the layout; None if only a table describes the slots.
-        slots: the slot of each element in C order, if there is no layout.
         padding: the buffer with zeros for all elements; None if it then has only zeros.
     """
 
+    element: PrimitiveType
+    dtype: np.dtype[Any]
     dims: tuple[int, ...]
     width: int
     size_bytes: int
-    spec: Spec | None
     slots: Table | None
-    padding: Bytes | None
+    apart: bool = False
+    value_map: ValueMap | None = None
+    spec: Spec | None = None
+    padding: Bytes | None = None
 
     def table(self) -> NDArray[Any]:
-        """The slot of each element, with the array's dimensions."""
-        if self.spec is None:
-            return self._listed.reshape(self.dims)
+        """The slot of each element in C order, or of each bit of each element."""
+        if self.slots is not None:
+            return self.slots
+        assert self.spec is not None
         index = tuple(np.indices(self.dims, sparse=True)) if self.dims else ()
-        return np.asarray(linear_index(self.spec, index)).reshape(self.dims)
+        return np.broadcast_to(np.asarray(linear_index(self.spec, index)), self.dims).reshape(-1)
 
-    def packed(self, words: Words) -> Bytes:
-        """The buffer for the elements' words in C order."""
+    def packed(self, array: NDArray[Any]) -> Bytes:
+        """The buffer of an array."""
+        words = self._words(array)
         if self.spec is None:
-            data = scattered(words, self._listed, self.width, self.size_bytes)
+            data = scattered(words, self.table(), self.width, self.size_bytes)
         else:
-            array = np.ascontiguousarray(words).reshape(self.dims)
-            data = bytes_of_slots(pack(array, self._of_words(self.spec)).buffer, self.width, self.size_bytes)
+            buffer = pack(words.reshape(self.dims), self._of_words(self.spec)).buffer
+            data = bytes_of_slots(buffer, self.width, self.size_bytes)
         return data if self.padding is None else data | self.padding
 
-    def unpacked(self, data: Bytes) -> Words:
-        """The elements' words in C order, from a buffer."""
+    def unpacked(self, data: Bytes) -> NDArray[Any]:
+        """The array of a buffer."""
         held = slot_words(data, self.width)
         if self.spec is None:
-            return taken(held, self._listed)
-        spec = self._of_words(self.spec)
-        return TiledArray(np.ascontiguousarray(held[: spec.physical_size]), spec).unpack().reshape(-1)
+            words = taken(held, self.table())
+        else:
+            spec = self._of_words(self.spec)
+            words = TiledArray(np.ascontiguousarray(held[: spec.physical_size]), spec).unpack().reshape(-1)
+        if self.element.bits < 128:
+            values = joined_bits(words, self.element) if self.apart else words
+            patterns = values if self.value_map is None else self.value_map.inverted(values)
+            words = array_of(patterns, self.element, self.dtype)
+        return words.reshape(self.dims)
 
-    @property
-    def _listed(self) -> Table:
-        if self.slots is None:
-            raise AssertionError("a placement has neither a layout nor a table")
-        return self.slots
+    def _words(self, array: NDArray[Any]) -> Words:
+        """What the slots of elements hold, in C order."""
+        if self.element.bits == 128:
+            return np.ascontiguousarray(array).reshape(-1)
+        patterns = patterns_of(array, self.element)
+        values = patterns if self.value_map is None else self.value_map.applied(patterns)
+        return separate_bits(values, self.element) if self.apart else values
 
     def _of_words(self, spec: Spec) -> Spec:
         """The layout of an array of words, one in each slot."""
@@ -101,18 +121,3 @@ def all_ones(width: int) -> Words:
 def slot_words(data: Bytes, width: int) -> Words:
     """The words of all complete slots of a buffer."""
     return data[: data.size // 16 * 16].view(np.complex128) if width == 128 else slot_values(data, width)
-
-
-def checked_bytes(buffer: Any, size: int) -> Bytes:
-    """The bytes of a buffer of that size.
-
-    Raises:
-        LayoutError: it has another size, or is not contiguous.
-        TypeError: it is not bytes-like.
-    """
-    data = flat_bytes(buffer)
-    if data.size != size:
-        raise LayoutError(
-            f"expected a buffer of {size} bytes, got {data.size}\n  pass what the function returns"
-        )
-    return data
