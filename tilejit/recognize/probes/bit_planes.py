@@ -8,9 +8,8 @@ import numpy as np
 
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
-from tilejit.recognize.probes.closed_form import Buffer
+from tilejit.recognize.probes.closed_form import Buffer, Spellings, best_spellings
 from tilejit.recognize.probes.slots import Table
-from tilejit.recognize.probes.spellings import Spellings, best_spellings
 
 NO_FORM = "no closed form"
 WIDTHS = (1, 2, 4, 8, 16, 32)

@@ -35,7 +35,7 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
 from tilejit.recognize.probes.bit_patterns import Bounds, array_of, code_type, extreme_patterns, pattern_dtype
 from tilejit.recognize.probes.bit_planes import planes_of
-from tilejit.recognize.probes.closed_form import Buffer, contradiction
+from tilejit.recognize.probes.closed_form import Buffer, best_spellings, contradiction
 from tilejit.recognize.probes.inferred import (
     NO_CLOSED_FORM,
     NOT_A_LAYOUT,
@@ -47,7 +47,6 @@ from tilejit.recognize.probes.locate import Located, locate
 from tilejit.recognize.probes.prober import Counterexample, Prober, RefutedError, dtypes_of
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions, dependence
 from tilejit.recognize.probes.slots import Bytes, slot_values
-from tilejit.recognize.probes.spellings import best_spellings
 from tilejit.recognize.probes.value_map import ValueMap
 
 MAX_ELEMENTS = 1 << 27
