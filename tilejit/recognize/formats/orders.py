@@ -14,7 +14,6 @@ from tilejit.arrays.memory import Array
 from tilejit.catalog.entries import field_text
 from tilejit.catalog.packing import Field, Packing, Plane, extents
 from tilejit.copies.bit_streams import pack_stream, unpack_stream
-from tilejit.copies.plane_fields import place_fields
 from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
@@ -111,7 +110,7 @@ class Order:
             LayoutError: the buffer holds what the format never stores.
         """
         if self.packing is not None:
-            return self._plane(data) if self.has_places else self._decoded(data, buffers)
+            return self._main_plane(data, buffers)
         spec = self.spec
         if self.candidate is ROW_MAJOR and self.bits >= 8 and data.ctypes.data % max(1, self.bits // 8) == 0:
             dtype: Any = np.uint8 if self.storage.is_code else self.storage.element.numpy
@@ -153,12 +152,12 @@ class Order:
     def _stream(self, data: Array) -> Array:
         return unpack_stream(data, self.bits, prod(self.dims)).reshape(self.dims)
 
-    def _decoded(self, data: Array, buffers: Mapping[str, Array]) -> Array:
-        """The main plane of a format that whole-array steps pack."""
+    def _main_plane(self, data: Array, buffers: Mapping[str, Array]) -> Array:
         packing, own = self.packing, self.candidate
         assert packing is not None
         named = {**(buffers if packing.steps else {}), self.buffer: data}
-        found = unpack_planes(named, own.name, self.dims, None, dict(own.parameters))
+        free = self.storage.element if packing.main.is_free else lookup("f16")
+        found = unpack_planes(named, own.name, self.dims, free, dict(own.parameters))
         main = found[packing.main.name] if isinstance(found, dict) else found
         return self.storage.raw(main).reshape(self.dims) if self.storage.is_code else main
 
@@ -179,24 +178,6 @@ class Order:
         packed: Any = pack_planes(array, self.candidate.name, dict(self.candidate.parameters))
         found: Array = packed.unpack()
         return found
-
-    def _plane(self, data: Array) -> Array:
-        packing = self.packing
-        assert packing is not None
-        main = packing.main.name
-        sizes = packing.sizes(self.dims, self.candidate.name)
-        codes: Array | None = None
-        for placed in place_fields(packing, self.buffer, sizes, _elements(packing, self.storage)):
-            if main in placed.field.planes:
-                found = placed.read(data, {}, None)[main]
-                codes = found if codes is None else codes | found
-        assert codes is not None
-        if not self.storage.is_code:
-            return codes
-        codes = codes.view(np.uint8)
-        codes += np.uint8(packing.main.low % 256)
-        codes &= np.uint8((1 << self.bits) - 1)
-        return codes
 
 
 @cached(1 << 13)

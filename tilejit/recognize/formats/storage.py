@@ -107,57 +107,28 @@ def holds(plane: Plane, storage: Storage) -> bool:
 def sampled_index(array: Array, storage: Storage, count: int) -> Index:
     """Indices of elements that tell orders apart; all of them if there are at most `count`.
 
-    Half of the elements have values that are rare, because those that most elements have agree by chance.
+    Half of the elements have values that are rare, because those that most elements have agree by chance. The
+    others are random, or neighbors.
 
     Args:
         array: the array.
         storage: the type that distinguishes its values.
         count: about how many.
     """
-    dims, size = array.shape, array.size
+    size = array.size
     if size <= count:
-        return np.unravel_index(np.arange(size), dims)
+        return whole_index(array.shape)
     rng = np.random.default_rng(0)
-    first = int(rng.integers(size))
-    numbers = [
-        _rare(array, storage, count // 2, rng),
-        (first + np.arange(count // 8)) % size,
-        rng.integers(0, size, count // 4),
-    ]
-    rows = np.concatenate(
-        [np.stack(np.unravel_index(np.concatenate(numbers), dims)), _marked(dims, count // 8, rng)], 1
-    )
-    return tuple(rows)
-
-
-def _rare(array: Array, storage: Storage, count: int, rng: np.random.Generator) -> Array:
-    """The numbers of random elements, those with rare values more likely."""
-    pool = rng.integers(0, array.size, POOL)
+    neighbors = (rng.integers(size) + np.arange(count // 8)) % size
+    pool = rng.integers(0, size, POOL)
     raw = storage.raw(array[np.unravel_index(pool, array.shape)])
     if raw.ndim > 1:
         raw = raw.astype(np.uint64) @ rng.integers(1, 1 << 63, raw.shape[1], np.uint64)
     _, inverse, counts = np.unique(raw, return_inverse=True, return_counts=True)
     keys = rng.exponential(counts[inverse.reshape(-1)].astype(np.float64))
-    chosen: Array = pool[np.argsort(keys)[:count]]
-    return chosen
-
-
-def _marked(dims: tuple[int, ...], count: int, rng: np.random.Generator) -> Array:
-    """Indices in corners, in the middle and at powers of two."""
-    rows = []
-    for size in dims:
-        marks = {
-            0,
-            1,
-            size // 2 - 1,
-            size // 2,
-            size - 2,
-            size - 1,
-            *(1 << k for k in range(size.bit_length())),
-        }
-        own = np.array(sorted(mark for mark in marks if 0 <= mark < size))
-        rows.append(own[rng.integers(0, len(own), count)])
-    return np.stack(rows)
+    rare = pool[np.argsort(keys)[: count // 2]]
+    others = rng.integers(0, size, count - rare.size - neighbors.size)
+    return np.unravel_index(np.concatenate([rare, neighbors, others]), array.shape)
 
 
 def chance(raw: Array) -> float:
