@@ -102,18 +102,12 @@ def digits_of_numbers(element: PrimitiveType, count: int, alphabet: Alphabet, pl
     u8, 300 elements, place 1 -> 0 255 times, then 1 45 times
     """
     out = np.empty(count, pattern_dtype(element))
-    wide = np.dtype(np.uint64 if max(alphabet.base, alphabet.last) >> 31 else np.uint32)
-    numbers = np.arange(1, min(count, CHUNK) + 1, dtype=wide)
-    digits = np.empty_like(numbers)
+    wide: Any = np.uint64 if max(alphabet.base, alphabet.last) >> 31 else np.uint32
+    mask = wide((1 << min(alphabet.width, 8 * wide().itemsize)) - 1)
     for start in range(0, count, CHUNK):
-        part = out[start : start + CHUNK]
-        np.right_shift(numbers, wide.type(alphabet.bits * place), out=digits)
-        digits &= wide.type((1 << alphabet.bits) - 1)
-        digits += wide.type(alphabet.base)
-        if alphabet.width < 64:
-            digits &= wide.type((1 << alphabet.width) - 1)
-        part[...] = digits[: part.size]
-        numbers += wide.type(CHUNK)
+        numbers = np.arange(start + 1, min(start + CHUNK, count) + 1, dtype=wide)
+        digits = numbers >> wide(alphabet.bits * place) & wide((1 << alphabet.bits) - 1)
+        out[start : start + CHUNK] = digits + wide(alphabet.base) & mask
     return out
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,15 +181,15 @@ def _layout_of(probe: Prober) -> InferredLayout:
     """The result for a function, unless a call refutes it."""
     located = locate(probe)
     _verify(probe, located)
-    padding = _padding(probe, located)
-    placement = replace(located.placement, padding=padding.template)
+    padding_slots, padding_value, template = _padding(probe, located)
+    placement = replace(located.placement, padding=template)
     width, size, table = placement.width, placement.size_bytes, placement.table()
     facts: dict[str, Any] = {
         "primitive_type": probe.stored(width).name,
         "dimensions": probe.dims,
         "value_map": _value_text(probe, placement.value_map),
-        "padding_slots": padding.slots,
-        "padding_value": padding.value,
+        "padding_slots": padding_slots,
+        "padding_value": padding_value,
         "buffer": probe.result,
         "buffer_bytes": size,
         "array_dtype": probe.dtype,
@@ -205,7 +205,7 @@ def _layout_of(probe: Prober) -> InferredLayout:
         facts |= {"text": NO_CLOSED_FORM, "broken": broken}
     else:
         placement = replace(placement, slots=None, spec=spelled.layout)
-        facts |= spelled._asdict() | {"layout": _filled(spelled.layout, padding.value)}
+        facts |= spelled._asdict() | {"layout": _filled(spelled.layout, padding_value)}
     return InferredLayout(**facts, element_bits=width, _placement=placement)
 
 
@@ -268,23 +268,13 @@ def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:
     return replace(spec, padding_value=value)
 
 
-class _Padding(NamedTuple):
-    """The padding of a buffer.
-
-    Attributes:
-        slots: the number of slots without elements; of bytes, if bits of elements have slots of their own.
-        value: what they hold, as `InferredLayout.padding_value` describes it.
-        template: the buffer with zeros for all elements; None if it has only zeros, or is not the same in all
-            calls.
-    """
-
-    slots: int
-    value: PaddingValue | str | None
-    template: Bytes | None
-
-
-def _padding(probe: Prober, located: Located) -> _Padding:
+def _padding(probe: Prober, located: Located) -> tuple[int, PaddingValue | str | None, Bytes | None]:
     """The padding of the function's buffer.
+
+    Returns:
+        The number of slots without elements, or of bytes if bits have slots; what they hold, as
+        `InferredLayout.padding_value` describes it; and the buffer with zeros for all elements, or None if it
+        has only zeros, or is not the same in all calls.
 
     Raises:
         RefutedError: bits beside the elements depend on them.
@@ -293,22 +283,19 @@ def _padding(probe: Prober, located: Located) -> _Padding:
     width = 8 if located.placement.apart else located.placement.width
     free = slot_values(own, width) == 0
     slots = int(np.count_nonzero(free))
-    rest = first & ~own
     varied = probe.varied & ~own
     if varied.any():
         counterexample = dependence(probe, located.placement.width, list(located.trials), varied)
         if counterexample is not None:
             raise RefutedError(counterexample)
-        return _Padding(slots, UNINITIALIZED, None)
+        return slots, UNINITIALIZED, None
+    rest = first & ~own
+    held: NDArray[Any] = slot_values(rest, width)[free]
     template = rest if rest.any() else None
     if not slots:
-        return _Padding(0, None, template)
-    if template is None:
-        return _Padding(slots, _padding_value(probe, width, 0), None)
-    held: NDArray[Any] = slot_values(rest, width)[free]
-    if (held != held[0]).any():
-        return _Padding(slots, SEVERAL, template)
-    return _Padding(slots, _padding_value(probe, width, int(held[0])), template)
+        return 0, None, template
+    same = bool((held == held[0]).all())
+    return slots, _padding_value(probe, width, int(held[0])) if same else SEVERAL, template
 
 
 def _padding_value(probe: Prober, width: int, word: int) -> PaddingValue:

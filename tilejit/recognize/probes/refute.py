@@ -11,6 +11,7 @@ from tilejit.recognize.probes.bit_patterns import (
     Patterns,
     array_of,
     constant,
+    pattern_dtype,
     safe_bits,
 )
 from tilejit.recognize.probes.prober import Counterexample, Prober
@@ -76,23 +77,19 @@ class Inquiry:
             whole = slots.dtype.type((1 << min(self.width, 64)) - 1)
             if np.count_nonzero(slots == whole) < self.probe.count:
                 return self.unstable()
-        found = None
         for suspect in suspects[:MOST_SUSPECTS]:
             found = self.examined(suspect)
             if found is not None:
-                break
-        if found is None:
-            return self.unstable()
-        return found if found.kind == "lost" else self.too_small() or found
+                return found if found.kind == "lost" else self.too_small() or found
+        return self.unstable()
 
     def too_small(self) -> Counterexample | None:
         """The counterexample for a buffer that cannot hold all elements."""
-        element, size = self.probe.element, self.stable.size
-        needed = -(-element.bits * self.probe.count // 8)
+        bits, count, size = self.probe.element.bits, self.probe.count, self.stable.size
+        needed = -(-bits * count // 8)
         if size >= needed or self.probe.bounds:
             return None
-        elements = f"{self.probe.count} elements of {element.bits} bits"
-        text = f"the buffer has {size} bytes, but {elements} need {needed}"
+        text = f"the buffer has {size} bytes, but {count} elements of {bits} bits need {needed}"
         return Counterexample("too small", text)
 
     def examined(self, suspect: Suspect) -> Counterexample | None:
@@ -101,19 +98,19 @@ class Inquiry:
         own = self.bits_of(number)
         bits = bit_positions(own)
         if not bits.size:
-            return None if np.any(self.stable != 0xFF) else self.lost(number)
+            index = index_of(self.probe, number)
+            text = f"element {index} is lost: no byte of the buffer changes with it"
+            return None if np.any(self.stable != 0xFF) else Counterexample("lost", text, (index,))
         other = self.partner(number, own)
         if other is not None:
             return self.combined(number, *other)
-        split = self.split(number)
-        if split is not None:
-            return split
         touched = np.unique(bits // self.width).tolist()
-        if len(touched) > 1:
+        split = self.split(number)
+        if split is None and len(touched) > 1:
             index = index_of(self.probe, number)
             text = f"element {index} changes slots {touched[0]} and {touched[1]}"
             return Counterexample("duplicated", text, (index,), tuple(touched[:2]))
-        return self.changed(suspect, touched[0])
+        return split or self.changed(suspect, touched[0])
 
     def bits_of(self, number: int) -> Bytes:
         """The stable bits of the buffer that change with an element, among random or among equal elements."""
@@ -174,13 +171,6 @@ class Inquiry:
                 same = middle
         return same
 
-    def lost(self, number: int) -> Counterexample:
-        """The counterexample for an element that no bit depends on."""
-        index = index_of(self.probe, number)
-        return Counterexample(
-            "lost", f"element {index} is lost: no byte of the buffer changes with it", (index,)
-        )
-
     def combined(self, number: int, other: int, slot: int) -> Counterexample:
         """The counterexample for a slot that depends on two elements."""
         first, second = (index_of(self.probe, k) for k in sorted((number, other)))
@@ -215,32 +205,27 @@ class Inquiry:
 
     def changed(self, suspect: Suspect, slot: int) -> Counterexample:
         """The counterexample for an element whose slot does not tell its value."""
-        number = suspect.number
-        index = index_of(self.probe, number)
-        seen: dict[int, int] = {self.value(self.known.data, slot): int(self.known.patterns[number])}
-        pair = [stored.pattern for stored in suspect.collision or ()]
-        for pattern in dict.fromkeys([*pair, *self.alternatives(int(self.known.patterns[number]))]):
+        probe, number, known = self.probe, suspect.number, self.known
+        index, now = index_of(probe, number), int(known.patterns[number])
+        seen = {self.value(known.data, slot): now}
+        tried = [stored.pattern for stored in suspect.collision or ()]
+        for pattern in dict.fromkeys([*tried, *self.alternatives(now)]):
             if pattern in seen.values():
                 continue
-            patterns = self.known.patterns.copy()
+            patterns = known.patterns.copy()
             patterns[number] = pattern
-            value = self.value(self.probe(patterns, "an array with one element changed"), slot)
+            value = self.value(probe(patterns, "an array with one element changed"), slot)
             if value in seen:
-                one, two = (shown_pattern(self.probe, p) for p in (seen[value], pattern))
-                return Counterexample(
-                    "changed",
-                    f"element {index} leaves the same in slot {slot} whether it is {one} or {two}",
-                    (index,),
-                    (slot,),
-                )
+                one, two = (shown_pattern(probe, p) for p in (seen[value], pattern))
+                text = f"element {index} leaves the same in slot {slot} whether it is {one} or {two}"
+                return Counterexample("changed", text, (index,), (slot,))
             seen[value] = pattern
-        held = shown_pattern(self.probe, int(self.known.patterns[number]))
-        stored = shown_pattern(self.probe, self.value(self.known.data, slot))
+        held, stored = (shown_pattern(probe, p) for p in (now, self.value(known.data, slot)))
         text = f"element {index} is {held}, but slot {slot} holds {stored}"
         if suspect.collision and suspect.collision.first.number != number:
             text = ", but ".join(
-                f"{shown_pattern(self.probe, one.pattern)} becomes {shown_pattern(self.probe, one.value)} "
-                f"in element {index_of(self.probe, one.number)}"
+                f"{shown_pattern(probe, one.pattern)} becomes {shown_pattern(probe, one.value)} "
+                f"in element {index_of(probe, one.number)}"
                 for one in suspect.collision
             )
         return Counterexample("changed", text, (index,), (slot,))
@@ -307,8 +292,7 @@ def index_of(probe: Prober, number: int) -> tuple[int, ...]:
 
 def shown_pattern(probe: Prober, pattern: int) -> str:
     """The value of an element with a pattern, as NumPy prints it."""
-    dtype = np.dtype(f"u{min(probe.element.storage_bits, 64) // 8}")
-    return str(array_of(np.array([pattern], dtype), probe.element, probe.dtype)[0])
+    return str(array_of(np.array([pattern], pattern_dtype(probe.element)), probe.element, probe.dtype)[0])
 
 
 def bit_positions(data: Bytes) -> Any:
@@ -324,6 +308,10 @@ def _runs(moved: dict[int, int]) -> str:
 
     0: 0, 1: 1, 2: 1024, 3: 1025 -> "bits 0-1 are bits 0-1 of byte 0, bits 2-3 are bits 0-1 of byte 128"
     """
+
+    def named(low: int, high: int) -> str:
+        return f"bit {low}" if low == high else f"bits {low}-{high}"
+
     runs: list[tuple[int, int]] = []
     for bit, position in moved.items():
         if runs and position % 8 and moved.get(bit - 1) == position - 1:
@@ -331,12 +319,8 @@ def _runs(moved: dict[int, int]) -> str:
         else:
             runs.append((bit, bit))
     texts = [
-        f"{_range(low, high)} {'is' if low == high else 'are'} "
-        f"{_range(moved[low] % 8, moved[high] % 8)} of byte {moved[low] // 8}"
+        f"{named(low, high)} {'is' if low == high else 'are'} "
+        f"{named(moved[low] % 8, moved[high] % 8)} of byte {moved[low] // 8}"
         for low, high in runs[:8]
     ]
     return ", ".join(texts) + (", …" if len(runs) > 8 else "")
-
-
-def _range(low: int, high: int) -> str:
-    return f"bit {low}" if low == high else f"bits {low}-{high}"
