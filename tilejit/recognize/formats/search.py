@@ -95,7 +95,8 @@ class Search:
                 return Found(exact, [], more + left)
             near += exact + tried
             best += [score for score in found if score.share < 1.0]
-            if any(row.comparison.agreement > SURE for row in near):
+            agreements = [row.comparison.agreement for row in near] + [score.share for score in best]
+            if max(agreements, default=0.0) > SURE:
                 break
         return Found([], self._nearest(near, best), 0)
 
@@ -140,7 +141,8 @@ class Search:
         for storage, trials in chosen.items():
             groups = [[trial] for trial in trials.values()]
             found += self._with(self.many, storage, groups, lambda order: sorted(given[id(order)]))
-        if not more:
+        is_sure = ways == self._other_sizes and any(score.share > SURE for score in found)
+        if not more and not is_sure:
             found += [score for storage in kinds for score in self._by_unpacking(storage, ways)]
         return found, more
 
@@ -197,6 +199,7 @@ class Search:
             index = tuple(rng.integers(0, size, UNPACKED) for size in order.dims)
         got = storage.raw(found[index])[None]
         inside = np.ones(got.shape[:2], bool)
+        least = None
         for trial in group:
             if order.packing is not None and order.packing.rounds:
                 first = self.array[trial.change.origin(whole_index(order.dims))]
@@ -204,7 +207,8 @@ class Search:
             else:
                 wanted = self.array[trial.change.origin(index)]
             raw = storage.raw(wanted)
-            for _, share, change in shares(got, inside, raw, storage.bits, _least(raw, NEAR)):
+            least = _least(raw, NEAR) if least is None else least
+            for _, share, change in shares(got, inside, raw, storage.bits, least):
                 if change.kind != "bytes":
                     yield Score(share, trial, way, change, ())
 
