@@ -41,7 +41,7 @@ def matched(planes: Planes, array: Array) -> Identification:
         planes: the buffers, and what is known of other planes.
         array: the array, or the main plane.
     """
-    found = Search(planes.buffers, array, planes.fits_order).run()
+    found = Search(planes, array).run()
     orders = [own for row in (*found.exact, *found.near) if (own := _explained(row, planes, array))]
     exact = [own for own in orders if own.matches[0].is_exact]
     if exact:
@@ -78,24 +78,19 @@ def _explained(row: Compared, planes: Planes, array: Array) -> Explained | None:
     last, comparison, at = score.trial.last, row.comparison, ""
     if last.packing is not None and planes.others and comparison.agreement == 1.0 and not score.texts:
         try:
-            own = last.candidate
-            other, at = planes.compared(last.packing, own.name, last.dims, own.parameters)
+            other, at = planes.compared(last)
         except LayoutError:
             return None
         comparison = other or comparison
-    matches = [_match(score, row, comparison, at or _note(score, row, planes, array)) for score in row.group]
+    matches = [_match(own, row, comparison, at or _note(own, row, planes, array)) for own in row.group]
     is_whole = not last.others(frozenset(planes.buffers)) or bool(planes.others)
-    missing = 0 if last.packing is None else planes.missing(last.packing)
-    return Explained(matches, is_whole, row.surplus, missing)
+    return Explained(matches, is_whole, row.surplus, planes.missing(last))
 
 
 def _note(score: Score, row: Compared, planes: Planes, array: Array) -> str:
     """What was not compared, or what padding holds."""
-    last = score.trial.last
-    note = "" if last.packing is None else planes.note(last.packing)
-    if row.comparison.agreement == 1.0 and not row.surplus and not padding_agrees(score, row.data, array):
-        return f"{note}; {PADDING}" if note else PADDING
-    return note
+    agrees = row.comparison.agreement < 1.0 or row.surplus or padding_agrees(score, row.data, array)
+    return "; ".join(filter(None, [planes.note(score.trial.last), "" if agrees else PADDING]))
 
 
 def _match(score: Score, row: Compared, comparison: Comparison, note: str) -> Match:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tilejit.catalog.packing import Packing, Plane, Sizes, extents
 from tilejit.copies.plane_fields import place_fields
 from tilejit.copies.planes import unpack_planes
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
-from tilejit.recognize.formats.compare import Comparison, Difference
+from tilejit.recognize.formats.compare import Comparison
 from tilejit.recognize.formats.orders import Order
 
 FREE = ("f16", "f32")
@@ -35,27 +35,28 @@ class Planes(NamedTuple):
     main: str = ""
     others: Mapping[str, Array] = MappingProxyType({})
 
-    def fits(self, packing: Packing, name: str, dims: tuple[int, ...]) -> bool:
-        """Whether a format has the planes, and its buffers the names and the sizes."""
+    def data_of(self, order: Order) -> Array | None:
+        """The bytes of an order's buffer; None if it is not given."""
+        if len(self.buffers) == 1:
+            return next(iter(self.buffers.values()))
+        return self.buffers.get(order.buffer)
+
+    def fits(self, order: Order) -> bool:
+        """Whether the format of an order has the planes, and its buffers the names and the sizes."""
+        packing = order.packing
+        if packing is None:
+            return len(self.buffers) == 1 and not self.others
         known = [plane.name for plane in packing.planes]
-        if self.main and self.main != known[0]:
+        if self.main not in ("", known[0]) or not {*self.others} <= {*known[1:]}:
             return False
-        if not {*self.others} <= {*known[1:]}:
-            return False
-        sizes = packing.sizes(dims, name)
+        sizes = packing.sizes(order.dims, order.candidate.name)
         if not all(_may_be(packing.plane(one), array, sizes) for one, array in self.others.items()):
             return False
         if len(self.buffers) == 1:
-            return True
+            return not packing.steps or len(packing.buffers) == 1
         if not _required(packing) <= {*self.buffers} <= {*packing.buffers}:
             return False
         return any(self._sizes_fit(packing, sizes, lookup(free)) for free in self._free(packing))
-
-    def fits_order(self, order: Order) -> bool:
-        """Whether the format of an order has the planes, and its buffers the sizes."""
-        if order.packing is None:
-            return len(self.buffers) == 1 and not self.others
-        return self.fits(order.packing, order.candidate.name, order.dims)
 
     def _free(self, packing: Packing) -> tuple[str, ...]:
         """The dtypes that planes which take any may have."""
@@ -81,18 +82,18 @@ class Planes(NamedTuple):
                 return False
         return True
 
-    def missing(self, packing: Packing) -> int:
+    def missing(self, order: Order) -> int:
         """The number of a format's buffers that are not given; 0 if a single buffer is."""
-        return len({*packing.buffers} - {*self.buffers}) if len(self.buffers) > 1 else 0
+        several = order.packing is not None and len(self.buffers) > 1
+        return len({*order.packing.buffers} - {*self.buffers}) if order.packing and several else 0
 
-    def note(self, packing: Packing) -> str:
+    def note(self, order: Order) -> str:
         """The planes that are not compared, because they are unknown or their buffers are not given."""
-        unknown = [plane.name for plane in packing.planes[1:] if plane.name not in self.others]
-        return f"{listed(unknown)} not compared" if unknown else ""
+        planes = () if order.packing is None else order.packing.planes[1:]
+        *names, last = [plane.name for plane in planes if plane.name not in self.others] or [""]
+        return f"{' and '.join(filter(None, (', '.join(names), last)))} not compared" if last else ""
 
-    def compared(
-        self, packing: Packing, name: str, dims: tuple[int, ...], parameters: Mapping[str, Any]
-    ) -> tuple[Comparison | None, str]:
+    def compared(self, order: Order) -> tuple[Comparison | None, str]:
         """Compare the other planes with those of the buffers.
 
         Returns:
@@ -101,18 +102,13 @@ class Planes(NamedTuple):
         Raises:
             LayoutError: a buffer holds what the format never stores.
         """
-        named = self.buffers
+        packing, named, own = order.packing, self.buffers, order.candidate
+        assert packing is not None
         if len(named) == 1:
             named = {packing.buffers[0]: next(iter(named.values()))}
-        free = next(
-            (
-                from_numpy(self.others[p.name].dtype)
-                for p in packing.planes[1:]
-                if p.is_free and p.name in self.others
-            ),
-            None,
-        )
-        found = unpack_planes(named, name, dims, free, dict(parameters))
+        given = (self.others[p.name].dtype for p in packing.planes if p.is_free and p.name in self.others)
+        free = next(map(from_numpy, given), None)
+        found = unpack_planes(named, own.name, order.dims, free, dict(own.parameters))
         for plane, wanted in self.others.items():
             if isinstance(found, dict) and plane in found:
                 result = _equal(found[plane], np.asarray(wanted))
@@ -141,15 +137,8 @@ def _may_be(plane: Plane, array: Array, sizes: Sizes) -> bool:
     return not plane.dtype or own.name == plane.dtype or own.bits == lookup(plane.dtype).bits == 8
 
 
-def listed(names: list[str]) -> str:
-    """["zeros", "scales", "g_idx"] -> "zeros, scales and g_idx"."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def _equal(found: Array, wanted: Array) -> Comparison:
     """Compare two small arrays bit by bit, integers by their values."""
-    if found.shape != wanted.shape:
-        return Comparison(0.0, None, ())
     if found.dtype.kind in "iu" and wanted.dtype.kind in "iub":
         same = found == wanted
     elif found.dtype.itemsize == wanted.dtype.itemsize:
@@ -157,9 +146,8 @@ def _equal(found: Array, wanted: Array) -> Comparison:
         a, b = (np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, size) for x in (found, wanted))
         same = (a == b).all(-1)
     else:
-        return Comparison(0.0, None, ())
+        return Comparison(0.0)
     if same.all():
-        return Comparison(1.0, None, ())
+        return Comparison(1.0)
     index = tuple(map(int, np.unravel_index(int(np.argmin(same)), same.shape)))
-    first: Difference = index, found[index].item(), wanted[index].item()
-    return Comparison(float(np.mean(same)), first, ())
+    return Comparison(float(np.mean(same)), (index, found[index].item(), wanted[index].item()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from tilejit.recognize.formats.changes import PLAIN, Index, Reordering, changes,
 from tilejit.recognize.formats.compare import Comparison, compare, fitted
 from tilejit.recognize.formats.groups import Group, groups_of, refined, same_bytes
 from tilejit.recognize.formats.orders import Order
+from tilejit.recognize.formats.other_planes import Planes
 from tilejit.recognize.formats.storage import Storage, casts, chance, sampled_index, storages, whole_index
 from tilejit.recognize.formats.trials import SMALL, Score, Trial, shares, stacked, trials_of
 
@@ -64,14 +65,13 @@ class Search:
     """The search for the orders of an array in buffers.
 
     Args:
-        buffers: flat bytes by name; a single one may have any name.
+        planes: the buffers, and what is known of other planes.
         array: the array, with at least one dimension.
-        fits: fits(order) -> whether the order's format has the planes and the other buffers that are given.
     """
 
-    def __init__(self, buffers: Mapping[str, Array], array: Array, fits: Callable[[Order], bool]) -> None:
-        self.buffers, self.array, self.fits = buffers, array, fits
-        self.given = frozenset(buffers)
+    def __init__(self, planes: Planes, array: Array) -> None:
+        self.planes, self.array = planes, array
+        self.given = frozenset(planes.buffers)
         self.changes = tuple(changes(array.shape))
         self.kinds = storages(array)
         self.few = sampled_index(array, self.kinds[0], FEW)
@@ -100,15 +100,9 @@ class Search:
                 break
         return Found([], self._nearest(near, best), 0)
 
-    def data_of(self, order: Order) -> Array | None:
-        """The bytes of an order's buffer; None if it is not given."""
-        if len(self.buffers) == 1:
-            return next(iter(self.buffers.values()))
-        return self.buffers.get(order.buffer)
-
     def _same_size(self, order: Order) -> Sequence[Reordering]:
-        data = self.data_of(order)
-        if data is None or data.size != order.size or not self.fits(order):
+        data = self.planes.data_of(order)
+        if data is None or data.size != order.size or not self.planes.fits(order):
             return ()
         found = reorderings(order.bits, order.size)
         if order.has_places:
@@ -118,10 +112,10 @@ class Search:
         return [way for way in found if not way.halves and (self.array.size <= SMALL or way.flip < 8)]
 
     def _other_sizes(self, order: Order) -> Sequence[Reordering]:
-        data = self.data_of(order)
-        if data is None or data.size == order.size or len(self.buffers) > 1:
+        data = self.planes.data_of(order)
+        if data is None or data.size == order.size or len(self.planes.buffers) > 1:
             return ()
-        if not order.has_places and (2 * data.size < order.size or not self.fits(order)):
+        if not order.has_places and (2 * data.size < order.size or not self.planes.fits(order)):
             return ()
         return PLAIN, Reordering("", shift=data.size - order.size)
 
@@ -147,7 +141,7 @@ class Search:
         return found, more
 
     def _with_few(self, storage: Storage, ways: Ways) -> Iterator[Score]:
-        longest = max(data.size for data in self.buffers.values())
+        longest = max(data.size for data in self.planes.buffers.values())
         if ways == self._same_size and storage.bits * self.array.size > 8 * longest:
             return iter(())
         own = (candidate for candidate in candidates() if not candidate.is_opaque)
@@ -169,7 +163,7 @@ class Search:
         for stack in stacked(groups, index):
             chosen: dict[tuple[int, Reordering], tuple[Array, list[int]]] = {}
             for row, trial in enumerate(stack.trials):
-                data = self.data_of(trial.last)
+                data = self.planes.data_of(trial.last)
                 assert data is not None
                 for way in ways(trial.last):
                     chosen.setdefault((id(data), way), (data, []))[1].append(row)
@@ -188,10 +182,10 @@ class Search:
     def _of_opaque(self, part: Trial, group: list[Trial], way: Reordering) -> Iterator[Score]:
         """The scores of trials that differ in their changes; `part` is one of them with few rows."""
         order, storage = part.last, part.storage
-        data = self.data_of(order)
+        data = self.planes.data_of(order)
         assert data is not None
         whole, _ = fitted(data, order.size, way.shift)
-        found = part.unpacked(way.restored(whole), self.buffers)
+        found = part.unpacked(way.restored(whole), self.planes.buffers)
         if prod(order.dims) <= UNPACKED:
             index = whole_index(order.dims)
         else:
@@ -254,16 +248,16 @@ class Search:
         return bool(group[0].trial.last.others(self.given))
 
     def _compared(self, group: Group) -> Compared:
-        data = self.data_of(group[0].trial.last)
+        data = self.planes.data_of(group[0].trial.last)
         assert data is not None
         try:
-            return Compared(group, compare(group[0], data, self.array, self.buffers), data)
+            return Compared(group, compare(group[0], data, self.array, self.planes.buffers), data)
         except LayoutError:  # the buffer holds what the format never stores
             return Compared(group, Comparison(0.0), data)
 
     def _agrees(self, score: Score, index: Index) -> bool:
         """Whether an explanation agrees at some elements, or has no places."""
-        data = self.data_of(score.trial.last)
+        data = self.planes.data_of(score.trial.last)
         if not score.parts or data is None:
             return True
         same, inside, *_ = score.agreement(data, self.array, index)
