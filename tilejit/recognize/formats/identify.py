@@ -13,7 +13,7 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.values import refuse_masked
 from tilejit.copies.planes import PackedPlanes
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy, lookup, primitive_type
+from tilejit.layout.dtypes import ElementLike, from_numpy, lookup, primitive_type
 from tilejit.recognize.formats.candidates import candidates
 from tilejit.recognize.formats.guess import guess
 from tilejit.recognize.formats.identification import Identification
@@ -58,20 +58,20 @@ def identify(
         LayoutError: the original is not an array with elements, or has a dtype and dimensions of its own.
         TypeError: an argument has the wrong type.
     """
-    buffers, types = _buffers(buffer), _types(buffer)
+    planes = _planes(buffer)
     if original is None:
         own = None if dims is None else int_tuple(dims, "dims")
-        return guess(Planes(buffers, types), own, None if dtype is None else primitive_type(dtype))
+        return guess(planes, own, None if dtype is None else primitive_type(dtype))
     if dtype is not None or dims is not None:
         raise LayoutError("the original has a dtype and dimensions of its own\n  omit dtype and dims")
     if not isinstance(original, Mapping):
-        return matched(Planes(buffers, types), np.atleast_1d(_array(original, "original")))
+        return matched(planes, np.atleast_1d(_array(original, "original")))
     if not original:
         raise LayoutError("original: expected planes by name, got none")
     arrays = {name: _array(x, name) for name, x in _short(original).items()}
     main = _main_of(arrays)
     array = np.atleast_1d(arrays.pop(main))
-    return matched(Planes(buffers, types, main if arrays else "", arrays), array)
+    return matched(planes._replace(main=main if arrays else "", others=arrays), array)
 
 
 def _main_of(arrays: Mapping[str, Array]) -> str:
@@ -103,22 +103,14 @@ def _array(original: Any, what: str) -> Array:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _buffers(given: Any) -> dict[str, Array]:
-    """The buffers as flat bytes; a single one has no name."""
-    if isinstance(given, Mapping):
-        return {name: _bytes(value) for name, value in _short(given).items()}
-    if isinstance(given, PackedPlanes):
-        return {name: _bytes(value) for name, value in given.buffers.items()}
-    return {"": _bytes(getattr(given, "buffer", given))}
-
-
-def _types(given: Any) -> dict[str, PrimitiveType]:
-    """The element types of buffers; those of bytes are u8."""
-    if not isinstance(given, Mapping | PackedPlanes):
-        return {"": lookup("u8")}
-    named = given.buffers if isinstance(given, PackedPlanes) else _short(given)
-    arrays = {name: getattr(as_numpy(value), "dtype", np.dtype(np.uint8)) for name, value in named.items()}
-    return {name: from_numpy(dtype) for name, dtype in arrays.items()}
+def _planes(given: Any) -> Planes:
+    """The buffers as flat bytes, and their types; a single one has no name, and may be bytes of any type."""
+    if isinstance(given, Mapping | PackedPlanes):
+        named = given.buffers if isinstance(given, PackedPlanes) else _short(given)
+        arrays = (getattr(as_numpy(value), "dtype", np.dtype(np.uint8)) for value in named.values())
+        types = dict(zip(named, map(from_numpy, arrays), strict=True))
+        return Planes({name: _bytes(value) for name, value in named.items()}, types)
+    return Planes({"": _bytes(getattr(given, "buffer", given))}, {"": lookup("u8")})
 
 
 def _bytes(value: Any) -> Array:

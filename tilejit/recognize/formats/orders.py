@@ -17,13 +17,20 @@ from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
+from tilejit.layout.formats.examples import elements_of
 from tilejit.layout.formats.packings import SAME_ORDER
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.indexing import linear_index
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.formats.candidates import ROW_MAJOR, Candidate
 from tilejit.recognize.formats.changes import Index
-from tilejit.recognize.formats.places import FieldPlaces, Part, bit_places, decoded, places_in_fields
+from tilejit.recognize.formats.places import (
+    FieldPlaces,
+    Part,
+    bit_places,
+    decoded,
+    places_in_fields,
+)
 from tilejit.recognize.formats.storage import Storage, holds
 from tilejit.tiled.tiled_array import TiledArray
 
@@ -156,7 +163,7 @@ class Order:
         packing, own = self.packing, self.candidate
         assert packing is not None
         named = {**(buffers if packing.steps else {}), self.buffer: data}
-        free = self.storage.element if packing.main.is_free else lookup("f16")
+        free = _free(packing, self.storage)
         found = unpack_planes(named, own.name, self.dims, free, dict(own.parameters))
         main = found[packing.main.name] if isinstance(found, dict) else found
         return self.storage.raw(main).reshape(self.dims) if self.storage.is_code else main
@@ -233,7 +240,7 @@ def _order_of_planes(
 ) -> Order | None:
     main = packing.main
     sizes = packing.sizes(dims, candidate.name)
-    found = places_in_fields(packing, main.name, sizes, _elements(packing, storage))
+    found = places_in_fields(packing, main.name, sizes, elements_of(packing, _free(packing, storage)))
     if found is None:
         return None
     fields, buffer, size = found
@@ -302,10 +309,9 @@ def _code_dtype(low: int, high: int) -> type[np.integer[Any]]:
     return np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16
 
 
-def _elements(packing: Packing, storage: Storage) -> dict[str, PrimitiveType]:
-    """The element type of each plane; that of planes which take any is the array's if the main one does."""
-    free = storage.element if packing.main.is_free else lookup("f16")
-    return {p.name: lookup("u8") if p.bits else lookup(p.dtype) if p.dtype else free for p in packing.planes}
+def _free(packing: Packing, storage: Storage) -> PrimitiveType:
+    """The type of planes which take any: the array's if the main one does."""
+    return storage.element if packing.main.is_free else lookup("f16")
 
 
 def _table(plane: Plane, field: Field, bits: int) -> Array | None:
