@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from codegen import LayoutError, shown
 from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
@@ -44,7 +43,7 @@ from tilejit.recognize.probes.inferred import (
     InferredLayout,
 )
 from tilejit.recognize.probes.locate import Located, locate
-from tilejit.recognize.probes.prober import Counterexample, Prober, RefutedError, dtypes_of
+from tilejit.recognize.probes.prober import Prober, RefutedError, dtypes_of
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions, dependence
 from tilejit.recognize.probes.slots import Bytes, slot_values
 from tilejit.recognize.probes.value_map import ValueMap
@@ -115,7 +114,8 @@ def infer(
     try:
         return _layout_of(probe)
     except RefutedError as error:
-        return _refuted(probe, error.counterexample)
+        facts = {"text": NOT_A_LAYOUT, "counterexample": error.counterexample}
+        return _result(probe, probe.widths[0], probe.element.bits, **facts)
 
 
 def _prober(
@@ -185,42 +185,37 @@ def _layout_of(probe: Prober) -> InferredLayout:
     placement = replace(located.placement, padding=template)
     width, size, table = placement.width, placement.size_bytes, placement.table()
     facts: dict[str, Any] = {
-        "primitive_type": probe.stored(width).name,
-        "dimensions": probe.dims,
         "value_map": _value_text(probe, placement.value_map),
         "padding_slots": padding_slots,
         "padding_value": padding_value,
-        "buffer": probe.result,
-        "buffer_bytes": size,
-        "array_dtype": probe.dtype,
-        "calls": probe.calls,
     }
     if placement.apart:
         planes = planes_of(table, probe.element, probe.dims, size)
-        facts |= {"planes": planes, "text": "; ".join(map(str, planes)), "element_bits": probe.element.bits}
-        return InferredLayout(**facts, _placement=placement)
+        facts |= {"planes": planes, "text": "; ".join(map(str, planes))}
+        return _result(probe, width, probe.element.bits, **facts, _placement=placement)
     spelled = best_spellings(table.reshape(probe.dims), Buffer(probe.stored(width), probe.dims, width, size))
     if spelled is None:
-        broken = contradiction(table.reshape(probe.dims))
-        facts |= {"text": NO_CLOSED_FORM, "broken": broken}
+        facts |= {"text": NO_CLOSED_FORM, "broken": contradiction(table.reshape(probe.dims))}
     else:
-        placement = replace(placement, slots=None, spec=spelled.layout)
-        facts |= spelled._asdict() | {"layout": _filled(spelled.layout, padding_value)}
-    return InferredLayout(**facts, element_bits=width, _placement=placement)
+        spec = spelled.layout
+        placement = replace(placement, slots=None, spec=spec)
+        if padding_value and not isinstance(padding_value, str):
+            spec = replace(spec, padding_value=padding_value)
+        facts |= spelled._asdict() | {"layout": spec}
+    return _result(probe, width, width, **facts, _placement=placement)
 
 
-def _refuted(probe: Prober, counterexample: Counterexample) -> InferredLayout:
-    """The result for a function that is not a layout."""
+def _result(probe: Prober, width: int, element_bits: int, **facts: Any) -> InferredLayout:
+    """The result for a function whose slots have a width."""
     return InferredLayout(
-        primitive_type=probe.stored(probe.widths[0]).name,
+        primitive_type=probe.stored(width).name,
         dimensions=probe.dims,
-        text=NOT_A_LAYOUT,
-        element_bits=probe.element.bits,
+        element_bits=element_bits,
+        array_dtype=probe.dtype,
         buffer=probe.result,
         buffer_bytes=0 if probe.first is None else probe.first.size,
-        array_dtype=probe.dtype,
         calls=probe.calls,
-        counterexample=counterexample,
+        **facts,
     )
 
 
@@ -259,13 +254,6 @@ def _rounds(probe: Prober) -> int:
     extremes = extreme_patterns(probe.element, probe.bounds).size
     few = min(MOST_ROUNDS, LEAST_BITS // (probe.count * probe.element.bits))
     return max(1, few, -(-extremes // probe.count))
-
-
-def _filled(spec: Spec, value: PaddingValue | str | None) -> Spec:
-    """The layout with its padding value, if that is one number and not 0."""
-    if value is None or isinstance(value, str) or value == 0:
-        return spec
-    return replace(spec, padding_value=value)
 
 
 def _padding(probe: Prober, located: Located) -> tuple[int, PaddingValue | str | None, Bytes | None]:
