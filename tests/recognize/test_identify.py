@@ -38,6 +38,13 @@ def test_scales_that_were_swizzled_twice() -> None:
     assert found.matches[0].times == 2
 
 
+def test_a_large_array_that_a_rule_tiled_twice() -> None:
+    x = np.arange(512 * 1536, dtype=np.float32).reshape(512, 1536)
+    once = tj.pack(x, "tpu").buffer
+    found = tj.identify(tj.pack(once.reshape(x.shape), "tpu").buffer, x)
+    assert (found.format, found.matches[0].times) == ("tpu", 2)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -289,6 +289,17 @@ def spec_from_json(data: Any) -> Spec:
 
 
 @cached(1024)
+def retyped(spec: Spec, primitive_type: str) -> Spec:
+    """The layout of elements of another type in slots of its storage width, without a padding value.
+
+    s4[40]{0:E(4)}, u8 -> u8[40]{0}
+    """
+    if isinstance(spec, CuteShape):
+        return replace(spec, primitive_type=primitive_type, element_size_in_bits=0, padding_value=None)
+    layout = spec.layout and replace(spec.layout, element_size_in_bits=0)
+    return replace(spec, primitive_type=primitive_type, layout=layout, padding_value=None)
+
+
 def _reach(function: Function) -> tuple[int, int]:
     """The lowest and the highest offset over all complete modes; (0, -1) if there are no coordinates."""
     sizes = function.sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from tilejit.catalog.entries import field_text
 from tilejit.catalog.packing import Field, Packing, Plane, extents
 from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import pack_planes, unpack_planes
-from tilejit.layout.cute_shape import Spec
+from tilejit.layout.cute_shape import Spec, retyped
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.formats.examples import elements_of
 from tilejit.layout.formats.packings import SAME_ORDER
@@ -139,11 +138,7 @@ class Order:
         spec, code = self.spec, self.storage.is_code
         if spec is not None or (len(self.fields) == 1 and self.fields[0].is_plain):
             byte = lookup("u8") if code else self.storage.element
-            if spec is None:
-                spec = blocked_shape(self.fields[0].blocking, byte, 0)
-            else:
-                whole: Any = spec  # a Shape has the width in its layout, and a CuteShape beside it
-                spec = replace(whole, primitive_type=byte.name, element_size_in_bits=0)
+            spec = retyped(spec, byte.name) if spec else blocked_shape(self.fields[0].blocking, byte, 0)
             found = TiledArray(elements, spec).unpack()
             return found if self.table is None else decoded(found, np.ones((), bool), self.table)[0]
         return self.unpacked(pack_stream(elements, self.bits), buffers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from codegen import dataclass
 from tilejit.copies.convert import pack
-from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.cute_shape import Spec, retyped
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.indexing import linear_index
 from tilejit.recognize.probes.bit_patterns import array_of, joined_bits, patterns_of, separate_bits
@@ -93,10 +92,7 @@ class Placement:
     def _of_words(self, spec: Spec) -> Spec:
         """The layout of an array of words, one in each slot."""
         name = "c128" if self.width == 128 else f"u{8 * word_dtype(self.width).itemsize}"
-        if isinstance(spec, CuteShape):
-            return replace(spec, primitive_type=name, element_size_in_bits=0, padding_value=None)
-        layout = spec.layout and replace(spec.layout, element_size_in_bits=0)
-        return replace(spec, primitive_type=name, layout=layout, padding_value=None)
+        return retyped(spec, name)
 
 
 def scattered(words: Words, slots: Table, width: int, size_bytes: int) -> Bytes:
