@@ -6,26 +6,23 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.recognize.formats.candidates import Candidate, candidates
+from tilejit.recognize.formats.candidates import candidates
 from tilejit.recognize.formats.orders import packed_at_random
 
 
-def greatest(candidate: Candidate) -> int:
-    """The greatest code of a format."""
-    packing = candidate.example_packing
-    return 0 if packing is None else max((p.code_range[1] for p in packing.planes if p.bits), default=0)
-
-
-@pytest.mark.parametrize(
-    "candidate", [own for own in candidates() if greatest(own) > 255], ids=lambda own: own.text
-)
-def test_random_planes_have_codes_in_range(candidate: Candidate) -> None:
+def test_random_planes_have_codes_in_range() -> None:
     """Codes that are stored minus 1 are as great as 256."""
-    assert candidate.found is not None
-    assert candidate.found.example is not None
-    assert candidate.example_packing is not None
-    dims, _ = candidate.found.example
-    assert packed_at_random(candidate, candidate.example_packing, (64, dims[-1]))
+    tried = 0
+    for candidate in candidates():
+        packing = candidate.example_packing
+        if packing is None or max(plane.code_range[1] for plane in packing.planes) < 256:
+            continue
+        assert candidate.found is not None
+        assert candidate.found.example is not None
+        dims, _ = candidate.found.example
+        assert packed_at_random(candidate, packing, (64, dims[-1]))
+        tried += 1
+    assert tried
 
 
 @pytest.mark.parametrize("columns", [512, 650])

@@ -16,7 +16,7 @@ from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec, retyped
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
-from tilejit.layout.formats.examples import elements_of
+from tilejit.layout.formats.examples import elements_of, example_planes
 from tilejit.layout.formats.packings import SAME_ORDER
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.indexing import linear_index
@@ -168,9 +168,9 @@ class Order:
         assert self.packing is not None
         plane = self.packing.main
         if plane.bits:
-            low, high = plane.code_range
+            low, _ = plane.code_range
             numbers = (codes.astype(np.int16) - low) % (1 << plane.bits) + low
-            codes = numbers.astype(_code_dtype(low, high))
+            codes = numbers.astype(plane.array_dtype)
         return packed_at_random(self.candidate, self.packing, self.dims, codes)[self.buffer]
 
     def rounded(self, array: Array) -> Array:
@@ -279,29 +279,15 @@ def packed_at_random(
         dims: the dimensions of the main plane.
         main: the main plane, if it is not random.
     """
-    sizes = packing.sizes(dims, candidate.name)
-    planes = {
-        plane.name: _random(plane, extents(plane.axes, sizes), np.random.default_rng(k))
-        for k, plane in enumerate(packing.planes)
-    }
+
+    def values(shape: tuple[int, ...], number: int, seed: int) -> Array:
+        return np.random.default_rng(seed).integers(0, number, shape)
+
+    planes = example_planes(packing, packing.sizes(dims, candidate.name), lookup("f16"), values)
     if main is not None:
         planes[packing.main.name] = main
     packed = pack_planes(planes, candidate.name, dict(candidate.parameters)).buffers
     return {name: np.ascontiguousarray(data).reshape(-1).view(np.uint8) for name, data in packed.items()}
-
-
-def _random(plane: Plane, dims: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Random codes, or whole numbers; planes of any dtype are f16."""
-    low, high = plane.code_range if plane.bits else (0, 100)
-    values = rng.integers(low, high + 1, dims)
-    if not plane.bits:
-        return values.astype(lookup(plane.dtype or "f16").numpy)
-    return values.astype(_code_dtype(low, high))
-
-
-def _code_dtype(low: int, high: int) -> type[np.integer[Any]]:
-    """The dtype of arrays of codes in a range."""
-    return np.int8 if low < 0 else np.uint8 if high < 256 else np.uint16
 
 
 def _free(packing: Packing, storage: Storage) -> PrimitiveType:
