@@ -72,6 +72,18 @@ def test_a_damaged_buffer_is_near() -> None:
     assert first.first_difference is not None
 
 
+def test_damaged_padding_still_tells_formats_apart() -> None:
+    """tpu puts the elements in the same places, and other padding beside them."""
+    codes = np.random.default_rng(0).integers(0, 256, (96, 99), np.uint8)
+    whole = tj.pack(codes, "exl2-q_weight", bits=8).buffer
+    data = np.ascontiguousarray(whole).reshape(-1).view(np.uint8).copy()
+    padded = tj.unpack(data, "exl2-q_weight", bits=8, dims=(96, 128), dtype="uint8")  # with its padding
+    padded[3, 110:] ^= 1
+    padded[5, 96] ^= 1
+    found = tj.identify(tj.pack(padded, "exl2-q_weight", bits=8).buffer, codes)
+    assert (found.verdict, found.matches[0].format) == ("near", "exl2-q_weight")
+
+
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8)

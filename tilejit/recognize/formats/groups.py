@@ -19,6 +19,8 @@ from tilejit.recognize.formats.trials import SMALL, Score
 
 MOST_PADDING = 1024
 """Padding elements of each axis that are looked at."""
+MARGIN = 0.05
+"""Shares of padding that agree alike: samples of a damaged buffer differ."""
 
 Key = tuple[object, ...]
 Group = tuple[Score, ...]
@@ -42,8 +44,8 @@ def groups_of(scores: Iterable[Score], given: frozenset[str]) -> list[Group]:
 def refined(group: Group, data: Array, array: Array) -> list[Group]:
     """Divide a group by the stored values, and leave out what says no more than others.
 
-    If some explanations write the padding that the buffer has, those that do not are left out. So are those
-    that need a change of values, if others do not: "row-major; values - 1" says no more than "exl2-q_scale".
+    Explanations whose padding agrees less with the buffer than that of others are left out. So are those that
+    need a change of values, if others do not: "row-major; values - 1" says no more than "exl2-q_scale".
 
     Args:
         group: the explanations.
@@ -52,7 +54,8 @@ def refined(group: Group, data: Array, array: Array) -> list[Group]:
     """
     if len(group) == 1:
         return [group]
-    same = [score for score in group if padding_agrees(score, data, array)] or group
+    shares = [padding_share(score, data, array) for score in group]
+    same = [score for score, share in zip(group, shares, strict=True) if share > max(shares) - MARGIN]
     same = [score for score in same if not score.change.kind] or same
     found: list[tuple[Array | None, list[Score]]] = []
     for score in same:
@@ -143,8 +146,8 @@ def _random_like(array: Array, storage: Storage) -> Array:
     return numbers.astype(array.dtype)
 
 
-def padding_agrees(score: Score, data: Array, array: Array) -> bool:
-    """Whether sampled padding of a buffer holds what the format writes there, or there is none.
+def padding_share(score: Score, data: Array, array: Array) -> float:
+    """The share of sampled padding of a buffer that holds what the format writes there; 1 if there is none.
 
     Args:
         score: an explanation of all elements.
@@ -153,19 +156,24 @@ def padding_agrees(score: Score, data: Array, array: Array) -> bool:
     """
     trial, bits = score.trial, score.trial.storage.bits
     if not trial.last.has_places:
-        return array.size > SMALL or len(_forms(trial.last)) > 1 or np.array_equal(score.packed(array), data)
+        if array.size > SMALL or len(_forms(trial.last)) > 1:
+            return 1.0
+        return float(np.array_equal(score.packed(array), data))
     parts = _padding_parts(score)
     if parts is None:
-        return True
+        return 1.0
     found, inside = score.read(data, parts)
+    found = found[inside]
+    if not len(found):
+        return 1.0
     wanted = trial.first.padding
     if trial.second is not None and trial.second.table is not None:
         wanted = int(trial.second.table[wanted])
     if trial.storage.is_code:  # values may have been changed with their padding, or without
         changed = score.change.applied(np.array(wanted, np.uint8), bits)
-        return bool((found[inside] == wanted).all() or (found[inside] == changed).all())
+        return max(float(np.mean(found == wanted)), float(np.mean(found == changed)))
     right = np.frombuffer(wanted.to_bytes(found.shape[-1], "little"), np.uint8)
-    return bool((found[inside] == right).all())
+    return float(np.mean(found == right))
 
 
 def _padding_parts(score: Score) -> tuple[Part, ...] | None:

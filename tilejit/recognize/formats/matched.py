@@ -9,7 +9,7 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.catalog.format import ELEMENT_SIZE
 from tilejit.recognize.formats.compare import Comparison
-from tilejit.recognize.formats.groups import padding_agrees
+from tilejit.recognize.formats.groups import padding_share
 from tilejit.recognize.formats.identification import Identification, Match
 from tilejit.recognize.formats.other_planes import Planes
 from tilejit.recognize.formats.search import SHOWN, Compared, Search
@@ -89,7 +89,7 @@ def _explained(row: Compared, planes: Planes, array: Array) -> Explained | None:
 
 def _note(score: Score, row: Compared, planes: Planes, array: Array) -> str:
     """What was not compared, or what padding holds."""
-    agrees = row.comparison.agreement < 1.0 or row.surplus or padding_agrees(score, row.data, array)
+    agrees = row.comparison.agreement < 1.0 or row.surplus or padding_share(score, row.data, array) == 1.0
     return "; ".join(filter(None, [planes.note(score.trial.last), "" if agrees else PADDING]))
 
 

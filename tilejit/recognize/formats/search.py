@@ -219,9 +219,7 @@ class Search:
             if compared.comparison.agreement == 1.0:
                 self._add(exact, compared)
                 continue
-            if not compared.surplus:
-                compared = compared._replace(group=refined(group, compared.data, self.array)[0])
-            near.append(compared)
+            near.append(self._refined(compared))
             differing = compared.comparison.differing
             groups = [other for other in groups if not differing or self._agrees(other[0], differing)]
         return exact, near, sum(map(len, groups))
@@ -255,6 +253,12 @@ class Search:
         except LayoutError:  # the buffer holds what the format never stores
             return Compared(group, Comparison(0.0), data)
 
+    def _refined(self, compared: Compared) -> Compared:
+        """A near candidate without explanations that write other padding, if no bytes are missing."""
+        if compared.surplus:
+            return compared
+        return compared._replace(group=refined(compared.group, compared.data, self.array)[0])
+
     def _agrees(self, score: Score, index: Index) -> bool:
         """Whether an explanation agrees at some elements, or has no places."""
         data = self.planes.data_of(score.trial.last)
@@ -269,7 +273,7 @@ class Search:
             best.sort(key=lambda score: (-score.share, score.simplicity))
             groups = groups_of(best[: 4 * SHOWN], self.given)
             groups.sort(key=lambda group: -group[0].share)
-            near = near + [self._compared(group) for group in groups[:SHOWN]]
+            near = near + [self._refined(self._compared(group)) for group in groups[:SHOWN]]
         every = (*self.kinds, *casts(self.array))
         least = {storage: _least(storage.raw(self.array[self.many]), NEAR) for storage in every}
         near = [row for row in near if row.comparison.agreement > least[row.group[0].trial.storage]]
