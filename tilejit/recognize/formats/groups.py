@@ -20,7 +20,7 @@ from tilejit.recognize.formats.trials import SMALL, Score
 MOST_PADDING = 1024
 """Padding elements of each axis that are looked at."""
 MARGIN = 0.05
-"""Shares of padding that agree alike: samples of a damaged buffer differ."""
+"""Shares of damaged padding that agree alike: samples differ. If some padding is whole, all of it counts."""
 
 Key = tuple[object, ...]
 Group = tuple[Score, ...]
@@ -55,7 +55,9 @@ def refined(group: Group, data: Array, array: Array) -> list[Group]:
     if len(group) == 1:
         return [group]
     shares = [padding_share(score, data, array) for score in group]
-    same = [score for score, share in zip(group, shares, strict=True) if share > max(shares) - MARGIN]
+    most = max(shares)
+    least = most if most == 1.0 else most - MARGIN
+    same = [score for score, share in zip(group, shares, strict=True) if share >= least]
     same = [score for score in same if not score.change.kind] or same
     found: list[tuple[Array | None, list[Score]]] = []
     for score in same:
