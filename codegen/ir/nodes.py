@@ -63,8 +63,9 @@ class BufferArg:
 class Let:
     """A name for a value, from here to the end of the enclosing body; assigned once.
 
-    A branch of an `If` may assign an earlier name again, with the same dtype and shape. A name that both
-    branches of an `If` assign is known after it; so is a view that both define.
+    A branch of an `If` may assign an earlier name again, with the same dtype and shape; the body of a loop,
+    what the loop carries. A name that both branches of an `If` assign is known after it; so is a view that
+    both define.
     """
 
     name: str

@@ -80,14 +80,15 @@ class Scope:
         function: the function's name.
         names: the kinds of the names.
         flat: whether arrays are flat buffers, whose elements have any dtype.
-        conditional: whether the statements are a branch of an `If`, which may assign a local once more.
+        again: the names that a statement may assign once more: what a loop around it carries, and in a
+            branch of an `If` all names before it.
         at: the statement, for messages.
     """
 
     function: str
     names: dict[str, Kind]
     flat: bool
-    conditional: bool = False
+    again: frozenset[str] = frozenset()
     at: object = None
 
     def check(self, holds: bool, what: str) -> None:
@@ -102,10 +103,10 @@ class Scope:
             self.statement(statement)
 
     def inside(
-        self, statements: Sequence[Statement], more: Mapping[str, Kind], *, conditional: bool = False
+        self, statements: Sequence[Statement], more: Mapping[str, Kind], again: Iterable[str]
     ) -> dict[str, Kind]:
         """The names known at the end of a body, which are unknown after it."""
-        inner = Scope(self.function, {**self.names, **more}, self.flat, conditional)
+        inner = Scope(self.function, {**self.names, **more}, self.flat, self.again.union(again))
         inner.body(statements)
         return inner.names
 
@@ -115,7 +116,7 @@ class Scope:
             case Let(name, value):
                 self.value(value)
                 kind = value.dtype, value.shape
-                again = self.conditional and self.names.get(name) == kind
+                again = name in self.again and self.names.get(name) == kind
                 self.check(name not in self.names or again, f"{name} is assigned twice")
                 self.names[name] = kind
             case Store():
@@ -135,7 +136,7 @@ class Scope:
             case If(tests, then, otherwise):
                 for test in tests:
                     self.test(test)
-                first, second = (self.inside(body, {}, conditional=True) for body in (then, otherwise))
+                first, second = (self.inside(body, {}, self.names) for body in (then, otherwise))
                 self.names |= {name: kind for name, kind in first.items() if second.get(name, 0) == kind}
             case Call(name, operands):
                 self.check(is_instruction(name), f"{name} is not an instruction")
@@ -165,7 +166,7 @@ class Scope:
             self.value(each.start)
             carried[each.name] = (each.start.dtype, each.start.shape)
         own: dict[str, Kind] = {**carried, loop.index: None}
-        inner = Scope(self.function, self.inside(loop.body, own), self.flat, at=loop)
+        inner = Scope(self.function, self.inside(loop.body, own, carried), self.flat, at=loop)
         for each in loop.carried:
             inner.value(each.update)
             kind = each.update.dtype, each.update.shape
