@@ -4,6 +4,9 @@ Once sizes are numbers, the bounds of loops and the subscripts are linear in the
 elimination of one index after another then gives the least and the largest value of a subscript. A floor
 division becomes a new index between two bounds. The check is conservative: it rejects every access that may
 be outside, and every access or statement without a rule.
+
+Kernels compute with 64-bit integers, which wrap around. Sums and products that do so are harmless if the
+final result fits, but the bounds of loops and the dividends of divisions must fit too.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import gcd
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, depends_on_elements, index_symbol
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
@@ -24,6 +27,9 @@ Access: TypeAlias = Load | Store
 
 MOST_CONSTRAINTS = 300
 """Further constraints are dropped to save time, which only widens the range."""
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The numbers that kernels compute with."""
 
 _GOAL = "="
 """The symbol of the wanted value, and the prefix of quotient symbols; no index has such a name."""
@@ -217,7 +223,10 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
     constraints = list(domain.constraints)
     lower = [_known(bound, values) for bound in loop.lower]
     upper = [_known(bound, values) for bound in loop.upper]
-    numbers = [[b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)]
+    numbers = [
+        [b.constant for b in ends if isinstance(b, Affine) and not b.terms and _fits(b.constant, b.constant)]
+        for ends in (lower, upper)
+    ]
     index = index_symbol(loop.index)
     if [len(lower), len(upper)] == list(map(len, numbers)):
         near, far = (max, min) if loop.step > 0 else (min, max)
@@ -229,8 +238,8 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
             Affine(max(trips[0], trips[-1])) - index,
         ]
         return Domain(tuple(constraints))
-    for k, bound in enumerate((*lower, *upper)):
-        end = _linear(bound, constraints)
+    ends = [_linear(bound, constraints) for bound in (*lower, *upper)]
+    for k, end in enumerate([_in_64_bits(end, constraints) for end in ends]):
         beyond = (index - end) * (1 if loop.step > 0 else -1)
         constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
     return None if _largest(Affine(), constraints) is NOWHERE else Domain(tuple(constraints))
@@ -244,18 +253,10 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             return Affine(number, tuple((name, c) for name, c in terms if name not in values))
         case FloorDiv(of, by):
             inner = _known(of, values)
-            return (
-                Affine(inner.constant // by)
-                if isinstance(inner, Affine) and not inner.terms
-                else FloorDiv(inner, by)
-            )
+            return Affine(inner.constant // by) if _is_number(inner) else FloorDiv(inner, by)
         case Mod(of, by):
             inner = _known(of, values)
-            return (
-                Affine(inner.constant % by)
-                if isinstance(inner, Affine) and not inner.terms
-                else Mod(inner, by)
-            )
+            return Affine(inner.constant % by) if _is_number(inner) else Mod(inner, by)
         case Sum(parts, rest):
             out = _known(rest, values)
             assert isinstance(out, Affine)
@@ -271,13 +272,21 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             raise AssertionError(f"bounds: no rule for {type(index).__name__}")
 
 
+def _is_number(index: Index) -> TypeGuard[Affine]:
+    """Whether an expression is a number of 64 bits."""
+    return isinstance(index, Affine) and not index.terms and _fits(index.constant, index.constant)
+
+
 def _linear(index: Index, constraints: list[Affine]) -> Affine:
     """The expression with a new symbol for each quotient, whose bounds are added to `constraints`."""
     match index:
         case Affine():
             return index
         case FloorDiv(of, by) | Mod(of, by):
-            inner = _linear(of, constraints)
+            exact = _linear(of, constraints)
+            inner = _in_64_bits(exact, constraints)
+            if inner != exact and by.bit_count() > 1:
+                return inner  # Numbers that wrap around keep only remainders by powers of two.
             quotient = index_symbol(f"{_GOAL}{of} // {by}")
             rest = inner - quotient * by
             # Elimination over rationals does not know that the quotient is an integer.
@@ -292,6 +301,19 @@ def _linear(index: Index, constraints: list[Affine]) -> Affine:
             return total
         case _:
             raise AssertionError(f"bounds: no rule for {type(index).__name__}")
+
+
+def _in_64_bits(expression: Affine, constraints: list[Affine]) -> Affine:
+    """The expression as kernels compute it: a symbol without bounds if 64 bits may not hold it."""
+    is_symbol = not expression.constant and [c for _, c in expression.terms] == [1]
+    if is_symbol or _fits(*_range(expression, constraints)):
+        return expression
+    return index_symbol(f"{_GOAL}{expression} in 64 bits")
+
+
+def _fits(low: int | None, high: int | None) -> bool:
+    """Whether 64 bits hold all numbers of a range."""
+    return low is not None and high is not None and (low > high or (low >= LEAST and high <= MOST))
 
 
 class Nowhere(Enum):

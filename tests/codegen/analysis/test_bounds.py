@@ -75,6 +75,30 @@ def test_extremes_are_reached(index: Index, loops: tuple[For, ...], size: int) -
     assert extremes(index, loops, {"n": size}) == expected
 
 
+LARGE = 1 << 61
+
+
+@pytest.mark.parametrize(
+    ("index", "loops", "expected"),
+    [
+        (FloorDiv(ROW * LARGE, 5), (loop("i", Affine(), Affine(4)),), (0, 3 * LARGE // 5)),
+        (FloorDiv(ROW * LARGE, 5), (loop("i", Affine(), Affine(5)),), (None, None)),
+        (Mod(ROW * LARGE, 5), (loop("i", Affine(), Affine(5)),), (None, None)),
+        (Mod(ROW * LARGE, 8), (loop("i", Affine(), Affine(5)),), (0, 7)),
+        (FloorDiv(N * LARGE, 5), (), (None, None)),
+        (ROW, (loop("i", N * LARGE, Affine(10)),), (None, 9)),
+        (ROW, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (0, 2)),
+        (COLUMN, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (None, 9)),
+    ],
+    ids=str,
+)
+def test_numbers_beyond_64_bits_have_no_extremes(
+    index: Index, loops: tuple[For, ...], expected: tuple[int | None, int | None]
+) -> None:
+    """Kernels compute wrapped numbers, which other divisions and bounds belong to."""
+    assert extremes(index, loops, {"n": 4}) == expected
+
+
 @st.composite
 def indices(draw: st.DrawFn, names: tuple[str, ...]) -> Index:
     small = st.integers(-3, 3)

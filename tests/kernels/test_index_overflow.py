@@ -1,0 +1,92 @@
+"""Bounds and dividends beyond 64 bits: kernels compute with wrapped numbers, so such calls are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.tools.guard import Guarded
+
+
+def filled_from(y, n):
+    for _ in range(2):
+        for j in range(n * 4, 10):
+            y[j] = 1.0
+
+
+def filled_down(y, n):
+    for _ in range(2):
+        for j in range(4, n * 4, -1):
+            y[j] = 1.0
+
+
+def divided(y, n):
+    for i in range(4):
+        y[(n * 4) // 2**61 + i] = 1.0
+
+
+def divided_by_loop(y, n):
+    for i in range(4 + n * 0):
+        y[(i * 2**61) // (3 * 2**60)] = 1.0
+
+
+def remainder(y, n):
+    for i in range(4):
+        y[(n * 4) % 3 + i] = 1.0
+
+
+def filled_to_quotient(y, n):
+    for i in range(4):
+        for j in range((n * 4 + i) // 2**61):
+            y[j] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "number"),
+    [
+        (filled_from, 2**62),
+        (filled_from, -(2**62)),
+        (filled_down, -(2**62)),
+        (divided, 2**61),
+        (remainder, 2**61),
+        (filled_to_quotient, 2**61),
+    ],
+)
+def test_numbers_that_wrap_around_are_refused(function: Callable[..., None], number: int) -> None:
+    """No call computes a bound or a dividend of more than 64 bits, in which nothing would be proven."""
+    room = Guarded(64)
+    for size in (3, 16):
+        for at_end in (True, False):
+            y = room.place(4 * size, at_end=at_end).view("f4")
+            before = y.copy()
+            with pytest.raises(IndexError, match="may leave the array"):
+                tj.kernel(function)(y, number)
+            np.testing.assert_array_equal(y, before)
+            assert room.untouched()
+
+
+def test_dividends_of_loops_must_fit() -> None:
+    """The subscripts of Python are 0, 0, 1 and 2; for one iteration more, the dividend has 65 bits."""
+    y = np.zeros(8, "f4")
+    tj.kernel(divided_by_loop)(y, 0)
+    np.testing.assert_array_equal(np.flatnonzero(y), [0, 1, 2])
+
+    def longer(y):
+        for i in range(5):
+            y[(i * 2**61) // (3 * 2**60)] = 1.0
+
+    with pytest.raises(IndexError, match="may leave the array"):
+        tj.kernel(longer)(y)
+
+
+def test_large_numbers_that_fit_still_run() -> None:
+    def clipped(y, n):
+        for i in range(min(n, y.shape[0])):
+            y[(n - i) // 2**61] += 1.0
+
+    y = np.zeros(4, "f4")
+    tj.kernel(clipped)(y, 2**63 - 1)
+    np.testing.assert_array_equal(y, [0, 0, 0, 4])
