@@ -92,8 +92,12 @@ def _sum(first: Text | None, index: Index) -> Text:
         product = term if abs(factor) == 1 else infix(Text(str(abs(factor))), "*", term)
         if out is not None:
             out = infix(out, "-" if factor < 0 else "+", product)
+        elif factor > 0:
+            out = product
         else:
-            out = product if factor > 0 else Text(f"-{product.within(PRODUCT)}", min(product.binds, SIGN))
+            # Python divides -i // 2 after the sign: it is not -(i // 2).
+            divides = abs(factor) == 1 and ("//" in product.text or "%" in product.text)
+            out = Text(f"-{product.within(SIGN if divides else PRODUCT)}", min(product.binds, SIGN))
     constant = _constant(index)
     if out is None:
         return Text(str(constant), ATOM if constant >= 0 else SIGN)

@@ -90,3 +90,21 @@ def test_large_numbers_that_fit_still_run() -> None:
     y = np.zeros(4, "f4")
     tj.kernel(clipped)(y, 2**63 - 1)
     np.testing.assert_array_equal(y, [0, 0, 0, 4])
+
+
+def test_negated_quotients_and_remainders() -> None:
+    """Python's -i // 2 is not -(i // 2): elements of one byte have subscripts without a factor."""
+
+    def folded(y, x):
+        for i in range(8):
+            y[3 - i // 2] += x[i]
+            y[2 - i % 3] += x[i]
+
+    x, room = np.arange(8, dtype=np.uint8), Guarded(4)
+    for at_end in (True, False):
+        y, expected = room.place(4, at_end=at_end), np.zeros(4, np.uint8)
+        y[:] = 0
+        tj.kernel(folded)(y, x)
+        folded(expected, x)
+        np.testing.assert_array_equal(y, expected)
+        assert room.untouched()
