@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from codegen.emit.text import AND, ATOM, PRODUCT, SIGN, Text, infix
-from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
+from codegen.ir.index import (
+    BIT_SIGNS,
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Greatest,
+    Index,
+    Least,
+    Mod,
+    Quotient,
+    Sum,
+    Times,
+)
 
 
 def index_text(index: Index) -> str:
@@ -23,6 +35,8 @@ def index_expression(index: Index) -> Text:
             return Text(f"{_operand(of)} & {_mask(by - 1)}", AND)
         case Mod(of, by):
             return Text(f"{_operand(of)} % {by}", PRODUCT)
+        case Bitwise(name, left, right):
+            return infix(index_expression(left), BIT_SIGNS[name], index_expression(right))
         case Quotient(of, by):
             return Text(f"{_operand(of)} // {by}", PRODUCT)
         case Times(of, by):

@@ -44,6 +44,21 @@ def filled_to_quotient(y, n):
             y[j] = 1.0
 
 
+def combined(y, n):
+    for i in range(4):
+        y[((n * 4) ^ i) >> 3] = 1.0
+
+
+def combined_with_number(y, n):
+    for i in range(n >> 58):
+        y[(i * 2**61) | 1] = 1.0
+
+
+def masked_and_divided(y, n):
+    for i in range(4):
+        y[((n * 4 + i) & ~7) // 5] = 1.0
+
+
 @pytest.mark.parametrize(
     ("function", "number"),
     [
@@ -53,6 +68,9 @@ def filled_to_quotient(y, n):
         (divided, 2**61),
         (remainder, 2**61),
         (filled_to_quotient, 2**61),
+        (combined, 2**62),
+        (combined_with_number, 2**62),
+        (masked_and_divided, 2**62),
     ],
 )
 def test_numbers_that_wrap_around_are_refused(function: Callable[..., None], number: int) -> None:
@@ -80,6 +98,20 @@ def test_dividends_of_loops_must_fit() -> None:
 
     with pytest.raises(IndexError, match="may leave the array"):
         tj.kernel(longer)(y)
+
+
+def test_bits_of_wrapped_numbers_are_the_lowest_bits() -> None:
+    """Sums, products and bits wrap around, and a mask takes what all numbers of bits agree in."""
+
+    def low_bits(y, n):
+        for i in range(9):
+            y[((i << 61) | (n * 8 + i)) & 15] += 1.0
+
+    for n in (0, 2**60, 2**62 - 1):
+        mine, theirs = np.zeros(16), np.zeros(16)
+        tj.kernel(low_bits)(mine, n)
+        low_bits(theirs, n)
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_large_numbers_that_fit_still_run() -> None:

@@ -24,7 +24,7 @@ NAMES = ("i", "j", "n")
 
 
 def expressions() -> st.SearchStrategy[str]:
-    """Texts of integer expressions: affine ones, and rounded divisions by positive numbers."""
+    """Texts of integer expressions: affine ones, rounded divisions by positive numbers, shifts and bits."""
     leaves = st.sampled_from(NAMES) | st.integers(-9, 9).map(lambda n: f"({n})")
 
     def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -32,7 +32,10 @@ def expressions() -> st.SearchStrategy[str]:
         products = st.tuples(inner, st.integers(-5, 5)).map(lambda p: f"({p[0]} * ({p[1]}))")
         rounded = st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 9))
         others = rounded.map(lambda p: f"({p[0]} {p[1]} {p[2]})") | inner.map(lambda p: f"-{p}")
-        return sums | products | others
+        bits = st.tuples(inner, st.sampled_from("&|^"), inner | st.integers(-9, 9).map(lambda n: f"({n})"))
+        shifted = st.tuples(inner, st.sampled_from(["<<", ">>"]), st.integers(0, 4))
+        combined = (bits | shifted).map(lambda p: f"({p[0]} {p[1]} {p[2]})") | inner.map(lambda p: f"~{p}")
+        return sums | products | others | combined
 
     return st.recursive(leaves, grown, max_leaves=12)
 
