@@ -236,6 +236,27 @@ def test_arguments_and_elements() -> None:
             tj.kernel(crossed)(y, np.array([0, wrong]))
 
 
+@pytest.mark.parametrize("index_bounds", ["check", "mask"])
+def test_large_unsigned_elements_are_refused(index_bounds: str) -> None:
+    """Subscripts of 64 bits are signed, so bits and remainders of larger numbers would be wrong."""
+
+    def hashed(y, h):
+        for i in range(len(h)):
+            y[int(h[i]) & 7] += 1
+            y[int(h[i]) % 5] += 1
+
+    kernel, small = tj.kernel(hashed, index_bounds=index_bounds), np.array([9, 2**63 - 1, 0], np.uint64)
+    for _ in range(4):
+        mine, theirs = np.zeros(8), np.zeros(8)
+        kernel(mine, small)
+        hashed(theirs, small)
+        np.testing.assert_array_equal(mine, theirs)
+        y = np.zeros(8)
+        with pytest.raises(IndexError, match=r"h\[i\] may be 9223372036854775811.* have 63 bits"):
+            kernel(y, np.array([9, 2**63 + 3], np.uint64))
+        assert not y.any()
+
+
 def test_bounds() -> None:
     def triangles(y, n):
         for i in range(n >> 1):
