@@ -48,6 +48,7 @@ if _TYPE_CHECKING:
     from codegen.ir.element_types import can_convert as can_convert
     from codegen.ir.index import Affine as Affine
     from codegen.ir.index import ArrayElement as ArrayElement
+    from codegen.ir.index import Bitwise as Bitwise
     from codegen.ir.index import FloorDiv as FloorDiv
     from codegen.ir.index import FromEnd as FromEnd
     from codegen.ir.index import Index as Index
@@ -61,6 +62,7 @@ if _TYPE_CHECKING:
     from codegen.ir.index import index_symbols as index_symbols
     from codegen.ir.index import scale_index as scale_index
     from codegen.ir.instructions import conversion as conversion
+    from codegen.ir.integer_operators import bitwise as bitwise
     from codegen.ir.interpreter import interpret as interpret
     from codegen.ir.nodes import COMBINERS as COMBINERS
     from codegen.ir.nodes import ArrayArg as ArrayArg
@@ -115,6 +117,7 @@ if _TYPE_CHECKING:
     from codegen.maps.windows import moved_map as moved_map
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
+    from codegen.passes.add_disjoint_bits import add_disjoint_bits as add_disjoint_bits
     from codegen.passes.drop_empty import drop_empty as drop_empty
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
@@ -252,10 +255,11 @@ _HOMES = {
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
-        "Affine ArrayElement FloorDiv FromEnd Index Inside Mod Sum add_indices depends_on_elements "
+        "Affine ArrayElement Bitwise FloorDiv FromEnd Index Inside Mod Sum add_indices depends_on_elements "
         "evaluate_index index_symbol index_symbols scale_index"
     ),
     "ir.instructions": "conversion",
+    "ir.integer_operators": "bitwise",
     "ir.interpreter": "interpret",
     "ir.nodes": "ArrayArg COMBINERS Carried For Function Let ScalarArg Statement Store",
     "ir.print_index": "SsaNames",
@@ -274,6 +278,7 @@ _HOMES = {
     "maps.permuted": "PermutedMap",
     "maps.refine": "PairTable",
     "maps.windows": "moved_map tight_map window_map",
+    "passes.add_disjoint_bits": "add_disjoint_bits",
     "passes.drop_empty": "drop_empty",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",

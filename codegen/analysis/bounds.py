@@ -4,6 +4,9 @@ Once sizes are numbers, the bounds of loops and the subscripts are linear in the
 elimination of one index after another then gives the least and the largest value of a subscript. A floor
 division becomes a new index between two bounds. The check is conservative: it rejects every access that may
 be outside, and every access or statement without a rule.
+
+Kernels compute with 64-bit integers, which wrap around. Sums and products that do so are harmless if the
+final result fits, but the bounds of loops and the dividends of divisions must fit too.
 """
 
 from __future__ import annotations
@@ -11,9 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import gcd
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, depends_on_elements, index_symbol
+from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
+from codegen.ir.index import (
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Index,
+    Mod,
+    Sum,
+    affine,
+    depends_on_elements,
+    index_symbol,
+    map_parts,
+)
+from codegen.ir.integer_operators import bitwise
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import element_loads, loads
@@ -25,8 +41,11 @@ Access: TypeAlias = Load | Store
 MOST_CONSTRAINTS = 300
 """Further constraints are dropped to save time, which only widens the range."""
 
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The numbers that kernels compute with."""
+
 _GOAL = "="
-"""The symbol of the wanted value, and the prefix of quotient symbols; no index has such a name."""
+"""The symbol of the wanted value, and the prefix of the symbols of parts; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +211,14 @@ def extremes_in(domain: Domain, index: Index, values: Mapping[str, int]) -> tupl
     """The least and the largest value of an expression over some iterations; None if unknown."""
     constraints = list(domain.constraints)
     expression = _linear(_known(index, values), constraints)
-    return _range(expression, constraints)
+    return range_within(expression, constraints)
 
 
-def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, int | None]:
+def range_within(expression: Affine, constraints: list[Affine]) -> tuple[int | None, int | None]:
+    """The least and the largest value where no constraint is negative; None if unknown.
+
+    (1, 0) if that is nowhere.
+    """
     if not expression.terms:
         return expression.constant, expression.constant
     high, low = _largest(expression, constraints), _largest(expression * -1, constraints)
@@ -217,7 +240,10 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
     constraints = list(domain.constraints)
     lower = [_known(bound, values) for bound in loop.lower]
     upper = [_known(bound, values) for bound in loop.upper]
-    numbers = [[b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)]
+    numbers = [
+        [b.constant for b in ends if isinstance(b, Affine) and not b.terms and _fits(b.constant, b.constant)]
+        for ends in (lower, upper)
+    ]
     index = index_symbol(loop.index)
     if [len(lower), len(upper)] == list(map(len, numbers)):
         near, far = (max, min) if loop.step > 0 else (min, max)
@@ -229,8 +255,8 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
             Affine(max(trips[0], trips[-1])) - index,
         ]
         return Domain(tuple(constraints))
-    for k, bound in enumerate((*lower, *upper)):
-        end = _linear(bound, constraints)
+    ends = [_linear(bound, constraints) for bound in (*lower, *upper)]
+    for k, end in enumerate([_in_64_bits(end, constraints) for end in ends]):
         beyond = (index - end) * (1 if loop.step > 0 else -1)
         constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
     return None if _largest(Affine(), constraints) is NOWHERE else Domain(tuple(constraints))
@@ -244,54 +270,110 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             return Affine(number, tuple((name, c) for name, c in terms if name not in values))
         case FloorDiv(of, by):
             inner = _known(of, values)
-            return (
-                Affine(inner.constant // by)
-                if isinstance(inner, Affine) and not inner.terms
-                else FloorDiv(inner, by)
-            )
+            return Affine(inner.constant // by) if _is_number(inner) else FloorDiv(inner, by)
         case Mod(of, by):
             inner = _known(of, values)
-            return (
-                Affine(inner.constant % by)
-                if isinstance(inner, Affine) and not inner.terms
-                else Mod(inner, by)
-            )
-        case Sum(parts, rest):
-            out = _known(rest, values)
-            assert isinstance(out, Affine)
-            left = []
-            for part, factor in parts:
-                known = _known(part, values)
-                if isinstance(known, FloorDiv | Mod):
-                    left.append((known, factor))
-                elif isinstance(known, Affine):
-                    out = out + known * factor
-            return Sum(tuple(left), out) if left else out
+            return Affine(inner.constant % by) if _is_number(inner) else Mod(inner, by)
+        case Bitwise(name, left, right):
+            return bitwise(name, _known(left, values), _known(right, values))
+        case Sum():
+            return map_parts(index, lambda part: _known(part, values))
         case _:
             raise AssertionError(f"bounds: no rule for {type(index).__name__}")
 
 
+def _is_number(index: Index) -> TypeGuard[Affine]:
+    """Whether an expression is a number of 64 bits."""
+    return isinstance(index, Affine) and not index.terms and _fits(index.constant, index.constant)
+
+
 def _linear(index: Index, constraints: list[Affine]) -> Affine:
-    """The expression with a new symbol for each quotient, whose bounds are added to `constraints`."""
+    """The expression with new symbols for quotients and combined bits, bounded by new constraints."""
     match index:
         case Affine():
             return index
         case FloorDiv(of, by) | Mod(of, by):
-            inner = _linear(of, constraints)
+            exact = _linear(of, constraints)
+            inner = _in_64_bits(exact, constraints)
+            if inner != exact and by.bit_count() > 1:
+                return inner  # Numbers that wrap around keep only remainders by powers of two.
             quotient = index_symbol(f"{_GOAL}{of} // {by}")
             rest = inner - quotient * by
             # Elimination over rationals does not know that the quotient is an integer.
-            low, high = _range(inner, constraints)
+            low, high = range_within(inner, constraints)
             constraints += [] if low is None else [quotient - Affine(low // by)]
             constraints += [] if high is None else [Affine(high // by) - quotient]
             constraints += [rest, Affine(by - 1) - rest]
             return quotient if isinstance(index, FloorDiv) else rest
+        case Bitwise():
+            return _combined(index, constraints)
         case Sum(parts, total):
             for part, factor in parts:
                 total = total + _linear(part, constraints) * factor
             return total
         case _:
             raise AssertionError(f"bounds: no rule for {type(index).__name__}")
+
+
+def _combined(index: Bitwise, constraints: list[Affine]) -> Affine:
+    """The combined bits of two expressions, as a sum of them or as a new symbol."""
+    exact = [_linear(side, constraints) for side in (index.left, index.right)]
+    sides = [_in_64_bits(side, constraints) for side in exact]
+    ranges = [range_within(side, constraints) for side in sides]
+    if any(map(is_empty, ranges)):
+        return Affine()  # Nothing is computed where the constraints cannot hold.
+    if are_disjoint(index, ranges):
+        return Affine() if index.operator == "and" else exact[0] + exact[1]
+    result = index_symbol(f"{_GOAL}{index}")
+    constraints += rows_of(index, result, sides, ranges)
+    divided = with_divisions(index)
+    if divided is not None and sides[0] == exact[0]:
+        equal = result - _linear(divided, constraints)
+        constraints += [equal, equal * -1]
+    return result
+
+
+def _in_64_bits(expression: Affine, constraints: list[Affine]) -> Affine:
+    """The expression as kernels compute it: a symbol without bounds if 64 bits may not hold it."""
+    is_symbol = not expression.constant and [c for _, c in expression.terms] == [1]
+    is_number = is_symbol and not expression.terms[0][0].startswith(_GOAL)
+    if is_number or _fits(*_rough_range(expression, constraints)):
+        return expression
+    if _fits(*range_within(expression, constraints)):
+        return expression
+    return index_symbol(f"{_GOAL}{expression} in 64 bits")
+
+
+def _rough_range(expression: Affine, constraints: Iterable[Affine]) -> tuple[int | None, int | None]:
+    """A range that may be too wide, from one constraint after another: without elimination, which is slow."""
+    ends: dict[str, tuple[int | None, int | None]] = {}
+
+    def largest(row: Affine, without: str = "") -> int | None:
+        total = row.constant
+        for name, c in row.terms:
+            end = 0 if name == without else ends.get(name, (None, None))[c > 0]
+            if end is None:
+                return None
+            total += c * end
+        return total
+
+    for row in constraints:
+        for name, c in row.terms:
+            rest, (low, high) = largest(row, name), ends.get(name, (None, None))
+            if rest is None:
+                continue
+            end = -(rest // c) if c > 0 else rest // -c
+            if c > 0:
+                ends[name] = end if low is None else max(low, end), high
+            else:
+                ends[name] = low, end if high is None else min(high, end)
+    negated = largest(expression * -1)
+    return None if negated is None else -negated, largest(expression)
+
+
+def _fits(low: int | None, high: int | None) -> bool:
+    """Whether 64 bits hold all numbers of a range."""
+    return low is not None and high is not None and (low > high or (low >= LEAST and high <= MOST))
 
 
 class Nowhere(Enum):

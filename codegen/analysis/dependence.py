@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
+from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
+from codegen.analysis.bounds import range_within
 from codegen.analysis.polyhedra import feasible, projected
 from codegen.ir.index import (
     Affine,
     ArrayElement,
+    Bitwise,
     FloorDiv,
     FromEnd,
     Index,
@@ -24,6 +28,7 @@ from codegen.ir.index import (
     affine,
     distinct_element,
     index_symbol,
+    index_symbols,
 )
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
@@ -64,13 +69,25 @@ MANY = 1 << 62
 """More iterations than any super-vector has."""
 
 
+class _Exclusive(NamedTuple):
+    """The sides of a ^, as expressions and with renamed symbols, and its result."""
+
+    written: tuple[Index, Index]
+    sides: tuple[Affine, Affine]
+    result: Affine
+
+
 @dataclass(slots=True)
 class _System:
-    """Equations and inequalities under construction, and the answers to previous queries."""
+    """Equations and inequalities under construction, and the answers to previous queries.
+
+    exclusive   each ^ of the subscripts
+    """
 
     zero: list[Affine]
     not_negative: list[Affine]
     made: int = 0
+    exclusive: list[_Exclusive] = field(default_factory=list)
     answers: Cache[Any, bool] = field(default_factory=Cache)
 
     def feasible(self, zero: Sequence[Affine], not_negative: Sequence[Affine]) -> bool:
@@ -81,6 +98,16 @@ class _System:
             return known
         found = feasible([*self.zero, *zero], [*self.not_negative, *not_negative])
         return self.answers.keep(key, found)
+
+    def is_zero(self, expression: Affine) -> bool:
+        """Whether an expression is 0 wherever the system holds."""
+        rows = expression, expression * -1
+        return not any(feasible(self.zero, [*self.not_negative, row - Affine(1)]) for row in rows)
+
+    def range(self, expression: Affine) -> tuple[int | None, int | None]:
+        """The least and the largest value of an expression; None if unknown."""
+        rows = [*self.not_negative, *self.zero, *(row * -1 for row in self.zero)]
+        return range_within(expression, rows)
 
     def fresh(self) -> Affine:
         self.made += 1
@@ -247,12 +274,36 @@ def _same_element(earlier: _Side, later: _Side) -> _System | None:
         name for row in (*system.zero, *system.not_negative) for name, _ in row.terms if ".shape" in name
     }
     system.not_negative += [index_symbol(name) for name in sorted(extents)]
+    _invert_exclusive(system, common, {loop.name for loop in (*earlier[1], *later[1])})
     found = projected(
         system.zero, system.not_negative, {name for x in common for name, _ in _distance(x).terms}
     )
     if found is None or not feasible(*found):
         return None
     return _System(*found)
+
+
+def _invert_exclusive(system: _System, common: Sequence[_Range], differing: set[str]) -> None:
+    """Equate the sides of ^ whose results and other sides are equal.
+
+    j ^ (i & 7) == j' ^ (i' & 7), i == i' -> j == j'
+
+    differing: the indices of all loops around one of the accesses.
+    """
+    if not system.exclusive:
+        return
+    for loop in common:
+        if system.is_zero(_distance(loop)):
+            system.zero.append(_distance(loop))
+            differing.discard(loop.name)
+    for one, other in combinations(reversed(system.exclusive), 2):
+        for a, c in product((0, 1), repeat=2):
+            known, also = one.written[1 - a], other.written[1 - c]
+            alike = known == also and not differing & index_symbols(known)
+            equal = alike or system.is_zero(one.sides[1 - a] - other.sides[1 - c])
+            if equal and system.is_zero(one.result - other.result):
+                system.zero.append(one.sides[a] - other.sides[c])
+                break
 
 
 def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
@@ -281,7 +332,7 @@ def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterato
 
 
 def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
-    """An index expression with its symbols renamed; divisions become new symbols between inequalities.
+    """An index expression with its symbols renamed; divisions and bits become new bounded symbols.
 
     Each element of an array is an unknown number, even if the same element occurs elsewhere.
     """
@@ -295,6 +346,8 @@ def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
             rest = inner - quotient * by
             system.not_negative += [rest, Affine(by - 1) - rest]
             return quotient if isinstance(index, FloorDiv) else rest
+        case Bitwise():
+            return _combined(index, names, system)
         case Sum(parts, rest):
             total = _linear(rest, names, system)
             for part, k in parts:
@@ -302,3 +355,21 @@ def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
             return total
         case _:
             raise AssertionError(f"dependence: no rule for {type(index).__name__}")
+
+
+def _combined(index: Bitwise, names: Mapping[str, str], system: _System) -> Affine:
+    """The combined bits of two expressions, as a sum or division of them or as a new symbol."""
+    divided = with_divisions(index)
+    if divided is not None:
+        return _linear(divided, names, system)
+    sides = [_linear(side, names, system) for side in (index.left, index.right)]
+    ranges = [system.range(side) for side in sides]
+    if any(map(is_empty, ranges)):
+        return Affine()
+    if are_disjoint(index, ranges):
+        return Affine() if index.operator == "and" else sides[0] + sides[1]
+    result = system.fresh()
+    system.not_negative += rows_of(index, result, sides, ranges)
+    if index.operator == "xor":
+        system.exclusive.append(_Exclusive((index.left, index.right), (sides[0], sides[1]), result))
+    return result

@@ -24,12 +24,16 @@ from codegen.analysis.bounds import (
 )
 from codegen.analysis.computed_subscripts import Computed, arrays_in, bound_names, counted
 from codegen.analysis.element_ranges import NONE, Arrays, Limits, Range, narrowed, range_of
+from codegen.ir.elements import MOST
 from codegen.ir.index import (
     Affine,
     ArrayElement,
+    Bitwise,
+    FloorDiv,
     FromEnd,
     Index,
     Inside,
+    Mod,
     Sum,
     depends_on_elements,
     elements_in,
@@ -119,6 +123,8 @@ class IndexChecks:
                 continue
             for dimension, subscript in enumerate(access.subscripts):
                 extent = self.shapes[access.array][dimension]
+                for element in _divided(subscript):
+                    ranges.check_signed(element, loops, domain)
                 checked = bounded or depends_on_elements(subscript)
                 if checked and not ranges.inside(subscript, extent, loops, domain):
                     Computed(self.shapes, self.values, arrays, loops).check(access, dimension)
@@ -161,6 +167,8 @@ class IndexChecks:
             return True
         bounded = bounded_by_elements(loops)
         for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
+            if any(True for _ in _divided(subscript)):
+                return False
             if isinstance(subscript, Inside) or not depends_on_elements(subscript):
                 checked = bounded or isinstance(subscript, Inside)
                 if checked and not ranges.inside(subscript, extent, loops, domain):
@@ -242,6 +250,21 @@ def _bounding(loop: For) -> Iterable[ArrayElement]:
                 yield bound
             case Sum(parts, _):
                 yield from (part for part, _ in parts if isinstance(part, ArrayElement))
+
+
+def _divided(index: Index) -> Iterable[ArrayElement]:
+    """The unsigned elements of 64 bits that a part of an expression divides, or whose bits it combines."""
+    match index:
+        case FloorDiv() | Mod() | Bitwise():
+            yield from (element for element in elements_in(index) if element.dtype == "u64")
+        case ArrayElement(_, subscripts):
+            for each in subscripts:
+                yield from _divided(each)
+        case FromEnd(of) | Inside(of):
+            yield from _divided(of)
+        case Sum(parts, _):
+            for part, _ in parts:
+                yield from _divided(part)
 
 
 def _key(element: ArrayElement, loops: Sequence[For]) -> _Key:
@@ -348,6 +371,15 @@ class _Ranges:
         if element.array in self.assumed:
             return self.assumed[element.array]
         return range_of(self.arrays[element.array][self.box(element, loops, domain)])
+
+    def check_signed(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> None:
+        """Raise if an element that is divided, or whose bits are combined, exceeds signed 64-bit numbers."""
+        _, high = self.of_element(element, loops, domain)
+        if high > MOST:
+            raise KernelIndexError(
+                f"{element} may be {high}, but numbers in //, %, &, | and ^ of subscripts have 63 bits\n"
+                f"  pass {element.array}.view(np.int64), whose remainders by powers of two are the same"
+            )
 
     def box(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...]:
         """The part of an array whose elements are used."""

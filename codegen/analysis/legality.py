@@ -10,7 +10,6 @@ from codegen.analysis.report import (
     BOUND,
     CARRIED,
     DIAGONAL,
-    IRREGULAR,
     NOT_1D,
     NOT_ASKED,
     NOT_CONTIGUOUS,
@@ -22,7 +21,7 @@ from codegen.analysis.report import (
 )
 from codegen.analysis.scans import scan_of, scanned_in
 from codegen.ir.families import FAMILIES
-from codegen.ir.index import Affine, elements_in, index_symbols, replace_loaded
+from codegen.ir.index import elements_in, index_symbols
 from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
@@ -120,11 +119,8 @@ def _subscripts(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
                 continue
             index = loop.node.index
             moves = [coefficient(subscript, index) for subscript in access.subscripts]
-            if None in moves:
-                if not access.stores or not divides(access, index):
-                    continue  # Each lane has subscripts of its own.
-                return Refusal(loop.number, IRREGULAR, f"{access} divides {index} in a store")
-            if sum(1 for c in moves if c) > 1:
+            # Where one is None, each lane has subscripts of its own.
+            if None not in moves and sum(1 for c in moves if c) > 1:
                 return Refusal(loop.number, DIAGONAL, f"{access} moves two subscripts with {index}")
     return None
 
@@ -191,13 +187,6 @@ def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
                 text = f"{access} is one element for all iterations of {loop.node.index}"
                 return Refusal(loop.number, CARRIED, text)
     return None
-
-
-def divides(access: Access, index: str) -> bool:
-    """Whether a subscript divides an index, directly or in the subscript of an element that it depends on."""
-    elements = (e for subscript in access.subscripts for e in elements_in(subscript))
-    indices = (*access.subscripts, *(s for e in elements for s in e.subscripts))
-    return any(coefficient(replace_loaded(s, lambda _: Affine()), index) is None for s in indices)
 
 
 def is_indexed(access: Access, index: str) -> bool:

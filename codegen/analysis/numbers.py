@@ -8,11 +8,24 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.analysis.bits import bits_within, rows_of
 from codegen.analysis.cases import Case, Cases, Entry, Facts
 from codegen.analysis.given import Between, Given, Lines, Listed, Records
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
-from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times, affine
+from codegen.ir.index import (
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Greatest,
+    Index,
+    Least,
+    Mod,
+    Quotient,
+    Sum,
+    Times,
+    affine,
+)
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Compare, Function
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
@@ -86,6 +99,8 @@ class Numbers:
                 return self.unknowns.floor(self.index(of, scope), by)
             case Mod(of, by):
                 return self.unknowns.remainder(self.index(of, scope), by)
+            case Bitwise(_, left, right):
+                return self.combined(index, [self.index(side, scope) for side in (left, right)])
             case Times(of, name):
                 return self.product(self.index(of, scope), self.symbol(name, scope))
             case Quotient(of, name):
@@ -102,6 +117,13 @@ class Numbers:
                 return total
             case _:
                 raise KernelError(f"bounds: no rule for {type(index).__name__}")
+
+    def combined(self, index: Bitwise, sides: list[Affine]) -> Affine:
+        """The combined bits of two numbers, of which the range is known."""
+        ranges = [self.unknowns.range(side) for side in sides]
+        found = self.unknowns.new(str(index), *bits_within(index.operator, *ranges))
+        self.unknowns.define(found, rows_of(index, found, sides, ranges))
+        return found
 
     def product(self, one: Affine, two: Affine) -> Affine:
         """A product; unless one factor is a number, only the range of the product is known."""

@@ -29,9 +29,6 @@ NOT_CONTIGUOUS = "not-contiguous"
 BOUND = "bound-uses-index"
 """A bound uses the index of a vectorized loop, so lanes would end at different iterations."""
 
-IRREGULAR = "irregular-access"
-"""A subscript of a store divides the index, so lanes may write the same element."""
-
 SCATTER = "scatter"
 """Subscripts of a store are elements of arrays, so lanes may write the same element: it runs in order."""
 

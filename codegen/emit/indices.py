@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from codegen.emit.text import AND, ATOM, PRODUCT, SIGN, Text, infix
-from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
+from codegen.ir.index import (
+    BIT_SIGNS,
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Greatest,
+    Index,
+    Least,
+    Mod,
+    Quotient,
+    Sum,
+    Times,
+)
 
 
 def index_text(index: Index) -> str:
@@ -23,6 +35,8 @@ def index_expression(index: Index) -> Text:
             return Text(f"{_operand(of)} & {_mask(by - 1)}", AND)
         case Mod(of, by):
             return Text(f"{_operand(of)} % {by}", PRODUCT)
+        case Bitwise(name, left, right):
+            return infix(index_expression(left), BIT_SIGNS[name], index_expression(right))
         case Quotient(of, by):
             return Text(f"{_operand(of)} // {by}", PRODUCT)
         case Times(of, by):
@@ -92,8 +106,12 @@ def _sum(first: Text | None, index: Index) -> Text:
         product = term if abs(factor) == 1 else infix(Text(str(abs(factor))), "*", term)
         if out is not None:
             out = infix(out, "-" if factor < 0 else "+", product)
+        elif factor > 0:
+            out = product
         else:
-            out = product if factor > 0 else Text(f"-{product.within(PRODUCT)}", min(product.binds, SIGN))
+            # Python divides -i // 2 after the sign: it is not -(i // 2).
+            divides = abs(factor) == 1 and ("//" in product.text or "%" in product.text)
+            out = Text(f"-{product.within(SIGN if divides else PRODUCT)}", min(product.binds, SIGN))
     constant = _constant(index)
     if out is None:
         return Text(str(constant), ATOM if constant >= 0 else SIGN)

@@ -19,7 +19,7 @@ from codegen.frontend.operands import (
     indexed,
     literal_operand,
 )
-from codegen.frontend.operations import apply_op, splits, truth_operand
+from codegen.frontend.operations import SHIFTS, apply_op, splits, truth_operand
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Affine, ArrayElement, Index, index_symbol
@@ -148,14 +148,14 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
 def _index(node: ast.expr, array: str, dimension: int, scope: Scope) -> Index:
     found = expression(node, scope)
     if found.index is None:
-        raise scope.error(node, not_an_index(found, node, "a subscript"))
+        raise scope.error(node, not_an_index(found, node, "a subscript", scope))
     if isinstance(found.index, Affine) and not found.index.terms and found.index.constant < 0:
         # A negative constant counts from the end, as in Python; loop indices never do.
         return found.index + index_symbol(f"{array}.shape[{dimension}]")
     return counted(found.index, index_symbol(f"{array}.shape[{dimension}]"), masked=scope.masked)
 
 
-def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
+def not_an_index(found: Operand, node: ast.expr, what: str, scope: Scope) -> str:
     """Why an expression is not an index expression, and what index expressions are."""
     if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
         return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
@@ -164,12 +164,20 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
         return f"{what} that depends on data is not an index expression\n{_INDICES}{more}"
     if found.least or found.largest:
         return f"min() and max() may be bounds of range(), but not subscripts\n{_INDICES}"
+    for shift in ast.walk(node):
+        if isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift | ast.RShift):
+            number = expression(shift.right, scope).literal
+            if not isinstance(number, int) or not 0 <= number < SHIFTS:
+                got = ast.unparse(shift.right)
+                return (
+                    f"{what} shifts by constants from 0 to {SHIFTS - 1}, not by {got}\nwrite 3, or a global"
+                )
     return f"expected an index expression\n{_INDICES}"
 
 
 _INDICES = (
     "those are sums of multiples of loop indices, sizes and integer arguments,\n"
-    "and // and % of them by positive numbers"
+    "//, %, << and >> of them by positive numbers, and &, | and ^ of them"
 )
 
 _ELEMENTS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.ir.index import (
     Affine,
     ArrayElement,
+    Bitwise,
     FloorDiv,
     FromEnd,
     Index,
@@ -50,6 +51,8 @@ def _nodes(index: Index) -> int:
             return _NODES + 1 if large else 1 + len(terms)
         case FloorDiv(of, by) | Mod(of, by):
             return 1 + _nodes(of) if by < 2**62 else _NODES + 1
+        case Bitwise(_, left, right):
+            return 1 + _nodes(left) + _nodes(right)
         case Sum(parts, rest):
             return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
         case ArrayElement(_, subscripts):
@@ -63,29 +66,3 @@ def _nodes(index: Index) -> int:
 def scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
     """Each expression times a number."""
     return tuple(scale_index(end, factor) for end in ends)
-
-
-def floor_div(index: Index, by: int) -> Index:
-    """index // by, for by >= 1; multiples of `by` move out of the division.
-
-    (4*i + j + 9) // 4 -> i + 2 + (j + 1) // 4
-    """
-    if by == 1:
-        return index
-    if not isinstance(index, Affine):
-        return FloorDiv(index, by)
-    out = Affine(index.constant // by, tuple((n, c // by) for n, c in index.terms if c % by == 0))
-    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
-    if not rest.terms:
-        return out
-    return add_indices(out, FloorDiv(rest, by)) if out != Affine() else FloorDiv(rest, by)
-
-
-def modulo(index: Index, by: int) -> Index:
-    """index % by, for by >= 1, without multiples of `by`."""
-    if by == 1:
-        return Affine()
-    if not isinstance(index, Affine):
-        return Mod(index, by)
-    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
-    return Mod(rest, by) if rest.terms else rest

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from codegen.frontend.comparisons import swapped, within
-from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
+from codegen.frontend.index_arithmetic import both, bounded, scaled
 from codegen.frontend.operands import (
     BITS,
     Operand,
@@ -26,7 +26,8 @@ from codegen.frontend.operands import (
 )
 from codegen.frontend.powers import known_power
 from codegen.ir import dtypes
-from codegen.ir.index import Affine, Index, depends_on_elements, scale_index
+from codegen.ir.index import Index, depends_on_elements, scale_index
+from codegen.ir.integer_operators import bitwise, floor_div, inverted, modulo, number_in
 from codegen.ir.values import Const, Op, Value
 from codegen.support.errors import KernelError, PowerError
 
@@ -241,6 +242,10 @@ def _fold(op: str, numbers: list[Any]) -> Operand:
         raise KernelError(refused(error)) from None
 
 
+SHIFTS = 62
+"""Index expressions are shifted by smaller numbers, so that 64 bits hold the power of two."""
+
+
 def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
     """The index expressions whose minimum, and those whose maximum, a result is; () if there are none."""
     match op, operands:
@@ -255,13 +260,21 @@ def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tu
             number = _number(a) if _number(b) is None else _number(b)
             one = (b if _number(b) is None else a).index
             return ((scale_index(one, number),),) * 2 if one is not None and number is not None else ((), ())
-        case (("floordiv" | "mod"), (a, b)):
+        case (("floordiv" | "mod" | "shl" | "shr"), (a, b)):
             number, one = _number(b), a.index
-            if one is None or number is None or number < 1:
+            if one is None or number is None:
                 return (), ()
-            return ((floor_div if op == "floordiv" else modulo)(one, number),), (
-                (floor_div if op == "floordiv" else modulo)(one, number),
-            )
+            if op in ("shl", "shr"):
+                number = 1 << number if 0 <= number < SHIFTS else 0
+            if number < 1:
+                return (), ()
+            made = {"mod": modulo, "shl": scale_index}.get(op, floor_div)(one, number)
+            return (made,), (made,)
+        case (("and" | "or" | "xor") as name, (a, b)) if a.index is not None and b.index is not None:
+            made = bitwise(name, a.index, b.index)
+            return (made,), (made,)
+        case "not", (a,) if a.index is not None and a.dtype[0] != "u":
+            return (inverted(a.index),), (inverted(a.index),)
         case "min", (a, b) if a.least and b.least:
             return tuple(dict.fromkeys(a.least + b.least)), ()
         case "max", (a, b) if a.largest and b.largest:
@@ -270,5 +283,4 @@ def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tu
 
 
 def _number(operand: Operand) -> int | None:
-    index = operand.index
-    return index.constant if isinstance(index, Affine) and not index.terms else None
+    return None if operand.index is None else number_in(operand.index)

@@ -96,7 +96,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
         if depends_on_elements(*operand.least, *operand.largest) and not (
             step > 0 and all(map(_is_sum, (*operand.least, *operand.largest)))
         ):
-            raise scope.error(written, not_an_index(operand, written, "a bound"))
+            raise scope.error(written, not_an_index(operand, written, "a bound", scope))
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
         return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, index_symbol(name))
@@ -110,7 +110,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
             first, "a loop that counts down must start at an index expression or the min() of several"
         )
     if start.index is None:
-        raise scope.error(first, not_an_index(start, first, "the start of a loop that counts down"))
+        raise scope.error(first, not_an_index(start, first, "the start of a loop that counts down", scope))
     ends = _ends(stop, stop.largest, last, "largest", scope)
     upper = tuple(add_indices(start.index, scale_index(end, -1)) for end in ends)
     return Bounds((Affine(),), upper, -step, add_indices(start.index, scale_index(index_symbol(name), -1)))
@@ -134,4 +134,4 @@ def _ends(
     if operand.least or operand.largest:
         other = "max()" if what == "largest" else "min()"
         raise scope.error(node, f"here a bound is the {what} of index expressions: {other} of them")
-    raise scope.error(node, not_an_index(operand, node, "a bound"))
+    raise scope.error(node, not_an_index(operand, node, "a bound", scope))

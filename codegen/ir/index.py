@@ -1,4 +1,4 @@
-"""Index expressions: affine in loop indices and sizes, with floor division and remainder by constants.
+"""Index expressions: affine in loop indices and sizes, with bits, and division and remainder by constants.
 
 Elements of arrays of integers may be parts of subscripts, which are then gathers and scatters.
 
@@ -8,9 +8,10 @@ expressions.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from codegen.support.dataclasses import dataclass
 
@@ -74,6 +75,24 @@ class Mod:
 
     def __str__(self) -> str:
         return f"{_factor(self.of)} % {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bitwise:
+    """The bits of two expressions combined, as of Python's integers: negative ones have ones without end.
+
+    Bitwise("xor", Affine(0, (("j", 1),)), Mod(Affine(0, (("i", 1),)), 8)) -> j ^ (i % 8)
+    """
+
+    operator: Literal["and", "or", "xor"]
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        return f"{_factor(self.left)} {BIT_SIGNS[self.operator]} {_factor(self.right)}"
+
+
+BIT_SIGNS = {"and": "&", "or": "|", "xor": "^"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +192,14 @@ class Sum:
 def _factor(index: Index) -> str:
     """The expression as an operand: i, idx[i], or (i + 1)."""
     text = str(index)
-    return text if text.isidentifier() or isinstance(index, ArrayElement) else f"({text})"
+    return text if text.isidentifier() or text.isdigit() or isinstance(index, ArrayElement) else f"({text})"
 
 
 Loaded: TypeAlias = ArrayElement | FromEnd | Inside
 """Parts that depend on elements of arrays."""
+LOADED = (ArrayElement, FromEnd, Inside)
 
-Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least | Greatest | Loaded
+Part: TypeAlias = FloorDiv | Mod | Bitwise | Times | Quotient | Least | Greatest | Loaded
 Index: TypeAlias = Affine | Part | Sum
 
 
@@ -225,6 +245,8 @@ def index_symbols(index: Index) -> set[str]:
             return {name for name, _ in terms}
         case FloorDiv(of) | Mod(of):
             return index_symbols(of)
+        case Bitwise(_, left, right):
+            return index_symbols(left) | index_symbols(right)
         case Times(of, by) | Quotient(of, by):
             return index_symbols(of) | {by}
         case Least(several) | Greatest(several):
@@ -235,6 +257,13 @@ def index_symbols(index: Index) -> set[str]:
             return index_symbols(of) | index_symbols(size)
         case Sum(parts, rest):
             return index_symbols(rest).union(*(index_symbols(part) for part, _ in parts))
+
+
+BIT_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
 
 
 def evaluate_index(index: Index, values: Mapping[str, Any]) -> Any:
@@ -249,6 +278,8 @@ def evaluate_index(index: Index, values: Mapping[str, Any]) -> Any:
             return evaluate_index(of, values) // by
         case Mod(of, by):
             return evaluate_index(of, values) % by
+        case Bitwise(name, left, right):
+            return BIT_OPERATORS[name](evaluate_index(left, values), evaluate_index(right, values))
         case Times(of, name):
             return evaluate_index(of, values) * values[name]
         case Quotient(of, name):
@@ -305,6 +336,8 @@ def map_parts(index: Index, change: Callable[[Index], Index]) -> Index:
             return index
         case FloorDiv(of, by) | Mod(of, by):
             return type(index)(change(of), by)
+        case Bitwise(name, left, right):
+            return Bitwise(name, change(left), change(right))
         case Times(of, name) | Quotient(of, name):
             return type(index)(change(of), name)
         case Least(several) | Greatest(several):
@@ -329,6 +362,9 @@ def elements_in(index: Index) -> Iterator[ArrayElement]:
             yield index
         case FromEnd(of) | Inside(of) | FloorDiv(of) | Mod(of) | Times(of) | Quotient(of):
             yield from elements_in(of)
+        case Bitwise(_, left, right):
+            yield from elements_in(left)
+            yield from elements_in(right)
         case Least(several) | Greatest(several):
             for each in several:
                 yield from elements_in(each)
@@ -349,11 +385,16 @@ def distinct_element(index: Index) -> ArrayElement | None:
     return index if isinstance(index, ArrayElement) and index.distinct else None
 
 
+def replace_parts(index: Index, kinds: tuple[type[Any], ...], change: Callable[[Any], Index]) -> Index:
+    """An expression with others in place of the outermost parts of some kinds."""
+    if isinstance(index, kinds):
+        return change(index)
+    return map_parts(index, lambda part: replace_parts(part, kinds, change))
+
+
 def replace_loaded(index: Index, change: Callable[[Loaded], Index]) -> Index:
     """An expression with others in place of the outermost parts that depend on elements."""
-    if isinstance(index, ArrayElement | FromEnd | Inside):
-        return change(index)
-    return map_parts(index, lambda part: replace_loaded(part, change))
+    return replace_parts(index, LOADED, change)
 
 
 def inside_parts(index: Index) -> Iterator[Inside]:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.index import (
+    LOADED,
     Affine,
     ArrayElement,
+    Bitwise,
     FloorDiv,
     FromEnd,
     Greatest,
@@ -21,12 +23,12 @@ from codegen.ir.index import (
     add_indices,
     index_symbol,
     index_symbols,
-    replace_loaded,
+    replace_parts,
     scale_index,
 )
 from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import ArrayArg, For, Function
-from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
+from codegen.ir.print_names import INT_BINARY, expression, is_float, mlir_memref, mlir_type
 from codegen.ir.values import IndexValue, Op, VectorShape
 from codegen.ir.visit import constant_trips
 from codegen.support.dataclasses import dataclass
@@ -171,14 +173,22 @@ class IndexPrinter:
         return self.pure(self.computed(index, names), names)
 
     def with_names(self, index: Index, names: SsaNames) -> Index:
-        """An index expression in which SSA names stand for the parts that depend on elements of arrays."""
+        """An index expression in which SSA names stand for the parts that are not affine.
 
-        def named(part: Loaded) -> Index:
-            ssa = self.loaded(part, names)
+        These depend on elements of arrays, or combine bits.
+        """
+
+        def named(part: Loaded | Bitwise) -> Index:
+            ssa = self.bits(part, names) if isinstance(part, Bitwise) else self.loaded(part, names)
             names.indices[ssa] = ssa
             return index_symbol(ssa)
 
-        return replace_loaded(index, named)
+        return replace_parts(index, (*LOADED, Bitwise), named)
+
+    def bits(self, part: Bitwise, names: SsaNames) -> str:
+        """Combined bits, as a value of type index."""
+        left, right = self.index(part.left, names), self.index(part.right, names)
+        return self.pure(f"{INT_BINARY[part.operator]} {left}, {right} : index", names)
 
     def loaded(self, part: Loaded, names: SsaNames) -> str:
         """A part that depends on elements, as a value of type index."""
@@ -282,6 +292,9 @@ class IndexPrinter:
                     return quotient
                 multiple = self.pure(f"arith.muli {quotient}, {divisor} : {kind}", names)
                 return self.pure(f"arith.subi {inner}, {multiple} : {kind}", names)
+            case Bitwise(operator, left, right):
+                sides = ", ".join(self.index_lanes(side, value, names) for side in (left, right))
+                return self.pure(f"{INT_BINARY[operator]} {sides} : {kind}", names)
             case Sum(terms, rest):
                 total = self.index_lanes(rest, value, names)
                 for term, k in terms:

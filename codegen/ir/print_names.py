@@ -6,7 +6,19 @@ import struct
 from collections.abc import Callable, Sequence
 
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
+from codegen.ir.index import (
+    BIT_SIGNS,
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Greatest,
+    Index,
+    Least,
+    Mod,
+    Quotient,
+    Sum,
+    Times,
+)
 from codegen.ir.nodes import ArrayArg
 from codegen.ir.values import VectorShape
 
@@ -91,7 +103,7 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
 
     2*i - j + 3 -> i * 2 - j + 3
 
-    MLIR has no syntax for a minimum or maximum inside another expression: min(i, n - 4).
+    MLIR has no syntax for bits, nor for a minimum or maximum inside another expression: min(i, n - 4).
     """
     match index:
         case Affine(constant, terms):
@@ -103,6 +115,9 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
             return f"({expression(of, name)}) floordiv {by}"
         case Mod(of, by):
             return f"({expression(of, name)}) mod {by}"
+        case Bitwise(operator, left, right):
+            sides = (_factor(expression(side, name)) for side in (left, right))
+            return f" {BIT_SIGNS[operator]} ".join(sides)
         case Times(of, symbol):
             return f"{_factor(expression(of, name))} * {name(symbol)}"
         case Quotient(of, symbol):

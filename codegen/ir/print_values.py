@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.ir.combiners import combiner_of, neutral, scans_by
-from codegen.ir.index import Index, depends_on_elements
+from codegen.ir.index import Index
 from codegen.ir.instructions import is_instruction
 from codegen.ir.print_buffers import BufferPrinter
 from codegen.ir.print_index import SsaNames
@@ -70,8 +70,8 @@ class ValuePrinter(BufferPrinter):
         return (self.value(value.start, names),)
 
     def element_access(self, subscripts: Sequence[Index], names: SsaNames) -> tuple[str, str]:
-        """The dialect that accesses an element, and the subscripts; elements of arrays are not affine."""
-        if depends_on_elements(*subscripts):
+        """The dialect that accesses an element, and the subscripts; elements and bits are not affine."""
+        if any(self.with_names(s, names) != s for s in subscripts):
             return "memref", ", ".join(self.index(s, names) for s in subscripts)
         return "affine", ", ".join(self.inline(s, names) for s in subscripts)
 

@@ -10,6 +10,7 @@ from codegen.ir.elements import MOST
 from codegen.ir.index import (
     Affine,
     ArrayElement,
+    Bitwise,
     FloorDiv,
     FromEnd,
     Index,
@@ -68,6 +69,8 @@ def computed_index(
                     return operation("floordiv" if divides else "mod", value(of), constant(by))
                 bits = by.bit_length() - 1 if divides else by - 1
                 return operation("shr" if divides else "and", value(of), constant(bits))
+            case Bitwise(name, left, right):
+                return operation(name, value(left), value(right))
             case Times(of, by):
                 return operation("mul", value(of), value(index_symbol(by)))
             case Sum(parts, rest):

@@ -52,7 +52,8 @@ def lower_addresses(function: Function, _: RegisterSchedule) -> Function:
     before:  C[j] = A[idx[j]] [64]
     after:   index = idx[4*j] [64]; offsets = index * 4; C[4*j] = A[offsets] [64]
 
-    The lanes of other gathers keep their own subscripts. Results become stores.
+    So do lanes of stores whose positions are not evenly spaced: C[j ^ 3]. The lanes of other gathers keep
+    their own subscripts. Results become stores.
     """
     arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
     scalars = [a for a in function.arguments if isinstance(a, ScalarArg)]
@@ -147,10 +148,10 @@ class _Lower:
         array, own = access.array, here.lanes[: len(shape)]
         subscripts = access.subscripts
         moved = {name for name, _ in own}
-        own_elements = any(
+        own_offsets = any(
             moved & index_symbols(element) for each in subscripts for element in elements_in(each)
-        )
-        if not own_elements:
+        ) or (isinstance(access, Store) and not all(_is_affine(subscripts, name) for name in moved))
+        if not own_offsets:
             fixed = tuple(self.plain(each, here) for each in subscripts)
             along = tuple("" if _is_affine(fixed, name) else name for name, _ in own)
             return replace(

@@ -8,7 +8,7 @@ from codegen.analysis.legality import gathered, is_indexed, stride
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.families import CALL
-from codegen.ir.index import Affine, ArrayElement, FloorDiv, FromEnd, Index, Inside, Mod, Sum
+from codegen.ir.index import Affine, ArrayElement, Bitwise, FloorDiv, FromEnd, Index, Inside, Mod, Sum
 from codegen.ir.nodes import For, Function, Let, Store
 from codegen.ir.values import Op
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
@@ -27,6 +27,13 @@ ONE_BY_ONE = 7.0
 Measured on Zen 4 with registers of 64 and of 32 bytes, 2026-11, in time per element of the scalar loop:
 y[i] = x[idx[i]] of u8 to f64 takes 0.7 to 1.1, with gathers if there are any. Stores lane by lane take as
 long as the loop, and as scatters of AVX-512. A loop that also has a root and a division takes 0.27.
+"""
+COMBINED = 25.0
+"""Cost per element if each lane combines bits for its own address, or stores to a quotient or remainder.
+
+Measured on Zen 4 with registers of 64 bytes, 2026-11: y[i, j ^ (i & 7)] = x[i, j] of 256x256 takes 20 us in
+the scalar loop and 30 us in lanes of f32, 19 and 32 to 44 us of f64; x[i, j ^ (i & 7)] on the right side
+takes 18 and 27 to 40 us, 19 and 48 us. A loop that also has a root is 3 to 4 times as fast in lanes.
 """
 DEEPER = 16.0
 """How much more often an inner loop's body runs than its surroundings, if its bounds are not numbers."""
@@ -91,6 +98,8 @@ def unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:
             return DIVIDED
         wide = numpy_dtype(function.array(access.array).dtype).itemsize >= 4
         indexed = any(is_indexed(access, loop.node.index) for loop in along)
+        if any(map(_combines, access.subscripts)) or (access.stores and not indexed):
+            return COMBINED
         return GATHERED if wide and not access.stores else ONE_BY_ONE if indexed else DIVIDED
     if all(subscript is None for subscript, _ in strides):
         return REPEATED
@@ -107,13 +116,27 @@ def strided(function: Function, access: Access, lanes: Mapping[int, int]) -> boo
     return unit(function, access, lanes) in (STRIDED, ACROSS)
 
 
+def _combines(index: Index) -> bool:
+    """Whether an expression combines bits."""
+    match index:
+        case Bitwise():
+            return True
+        case FloorDiv(of) | Mod(of) | FromEnd(of) | Inside(of):
+            return _combines(of)
+        case Sum(terms, _):
+            return any(_combines(term) for term, _ in terms)
+    return False
+
+
 def _by_shifts(index: Index) -> bool:
-    """Whether every divisor is a power of two."""
+    """Whether every divisor is a power of two, so that shifts and masks suffice."""
     match index:
         case Affine():
             return True
         case FloorDiv(of, by) | Mod(of, by):
             return by.bit_count() == 1 and _by_shifts(of)
+        case Bitwise(_, left, right):
+            return _by_shifts(left) and _by_shifts(right)
         case Sum(terms, _):
             return all(_by_shifts(term) for term, _ in terms)
         case ArrayElement(_, subscripts):

@@ -20,6 +20,7 @@ from codegen import (
     Function,
     KernelError,
     ScalarArg,
+    add_disjoint_bits,
     format_function,
     index_arrays,
     numpy_dtype,
@@ -79,7 +80,7 @@ def vectorized_functions(
 def _read(python: FunctionType, dtype: str) -> Function | KernelError:
     """A function as a kernel, or the reason why it cannot be one."""
     try:
-        function = read_function(python).typed(arguments_of(python, dtype))
+        function = add_disjoint_bits(read_function(python).typed(arguments_of(python, dtype)))
         index_arrays(function)
     except KernelError as error:
         return error

@@ -14,6 +14,7 @@ from codegen import (
     Statement,
     TiledLoops,
     Vectorized,
+    add_disjoint_bits,
     choose_shape,
     flatten_values,
     lazy,
@@ -46,7 +47,7 @@ class LoopKernels:
     """
 
     def __init__(self, function: Function, options: LoopOptions) -> None:
-        self.function, self.options = flatten_values(function), options
+        self.function, self.options = add_disjoint_bits(flatten_values(function)), options
 
     @lazy
     def tiled(self) -> TiledLoops:

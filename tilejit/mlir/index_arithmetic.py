@@ -1,15 +1,25 @@
-"""Convert arith operations on indices to index expressions, if they stay affine."""
+"""Convert arith operations on indices to index expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from codegen import Affine, Index, IndexValue, Local, add_indices, index_symbol, scale_index
-from tilejit.mlir.maps import INDEX_BITS, bounded, ceil_div, floor_div, product, remainder
+from codegen import Affine, Index, IndexValue, Local, add_indices, bitwise, index_symbol, scale_index
+from tilejit.mlir.maps import (
+    INDEX_BITS,
+    bounded,
+    ceil_div,
+    floor_div,
+    product,
+    remainder,
+    shift_left,
+    shift_right,
+)
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
 from tilejit.mlir.selected_indices import selected_index
@@ -21,6 +31,11 @@ INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     "arith.muli": product,
     "arith.floordivsi": floor_div,
     "arith.ceildivsi": ceil_div,
+    "arith.shli": shift_left,
+    "arith.shrsi": shift_right,
+    "arith.andi": partial(bitwise, "and"),
+    "arith.ori": partial(bitwise, "or"),
+    "arith.xori": partial(bitwise, "xor"),
 }
 NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
@@ -61,7 +76,7 @@ def without_sign(of: Index, type_: object) -> Index:
 
 
 def index_arithmetic(op: Operation, scope: Scope) -> Index | None:
-    """An index computed from indices, or from an integer argument; None if it would not be affine.
+    """An index computed from indices, or from an integer argument; None if there is none.
 
     arith.addi %i, %c1 -> i + 1    arith.remsi %i, %c4 of i from 0 -> i % 4    arith.muli %i, %j -> None
     """

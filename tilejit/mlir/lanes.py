@@ -27,9 +27,9 @@ from codegen import (
     scale_index,
 )
 from tilejit.mlir.arithmetic import arithmetic
-from tilejit.mlir.dtypes import INDEX, MemRef, number_of
+from tilejit.mlir.dtypes import INDEX, MemRef
 from tilejit.mlir.index_arithmetic import INDEX_ARITHMETIC, without_sign
-from tilejit.mlir.maps import bounded, floor_div, remainder
+from tilejit.mlir.maps import bounded
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
@@ -40,11 +40,9 @@ Limits = tuple[tuple[Index, ...], ...]
 """Additional bounds of the lanes, for each dimension of a vector."""
 
 INDEX_LANES: Mapping[str, Callable[[Index, Index], Index]] = {
-    **{f"arith.{name}": INDEX_ARITHMETIC[f"arith.{name}"] for name in ("addi", "subi", "muli", "floordivsi")},
-    "arith.shrsi": lambda a, b: floor_div(a, Affine(1 << min(_number(b), 62))),
-    "arith.andi": lambda a, b: remainder(a, Affine(_number(b) + 1)),
+    name: make for name, make in INDEX_ARITHMETIC.items() if name != "arith.ceildivsi"
 }
-"""Operations on vectors of indices that stay affine; for `andi`, the mask is one less than a power of 2."""
+"""Operations on vectors of indices that are index expressions."""
 
 OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
 """TileJIT's own operations with two operands."""
@@ -251,13 +249,6 @@ def _affine(name: str, indices: Sequence[Index | None]) -> Index | None:
         return bounded(INDEX_LANES[name](a, b))
     except Unsupported:
         return None
-
-
-def _number(index: Index) -> int:
-    number = number_of(index)
-    if number is not None and number >= 0:
-        return number
-    raise Unsupported("not a number", "write a number")
 
 
 def check_lanewise(op: Operation) -> None:

@@ -18,6 +18,7 @@ from xdsl.ir.affine import (
 from codegen import (
     Affine,
     ArrayElement,
+    Bitwise,
     Const,
     FloorDiv,
     FromEnd,
@@ -38,7 +39,7 @@ INDEX_BITS = 64
 """The bits of numbers in indices, as in MLIR."""
 
 MOST_DIVISIONS = 128
-"""The most divisions and remainders in one index, including nested ones."""
+"""The most divisions, remainders and bit operations in one index, including nested ones."""
 
 
 def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ...]:
@@ -86,6 +87,9 @@ def bounded(index: Index) -> Index:
                 count += 1
                 numbers.append(by)
                 todo.append(of)
+            case Bitwise(_, left, right):
+                count += 1
+                todo += left, right
             case FromEnd(of, size):
                 count += 1
                 todo += of, size
@@ -104,7 +108,7 @@ def bounded(index: Index) -> Index:
             )
         if count > MOST_DIVISIONS:
             raise Unsupported(
-                f"an index has more than {MOST_DIVISIONS} divisions and elements",
+                f"an index has more than {MOST_DIVISIONS} divisions, bit operations and elements",
                 "write it with fewer of them",
             )
     return index
@@ -140,6 +144,26 @@ def product(a: Index, b: Index) -> Index:
     raise Unsupported(
         f"({a}) * ({b}) is a product of two values, which is not affine",
         "write the factor as a number, or give the array a dimension for it",
+    )
+
+
+def shift_left(of: Index, by: Index) -> Index:
+    """A product with a power of two."""
+    return scale_index(of, 1 << _shift(by))
+
+
+def shift_right(of: Index, by: Index) -> Index:
+    """A floor division by a power of two."""
+    return floor_div(of, Affine(1 << _shift(by)))
+
+
+def _shift(by: Index) -> int:
+    number = number_of(by)
+    if number is not None and 0 <= number < INDEX_BITS - 1:
+        return number
+    raise Unsupported(
+        f"expected a number from 0 to {INDEX_BITS - 2} as the shift of an index, got ({by})",
+        "write such a number",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from codegen import Affine, FloorDiv, FromEnd, Index, Inside, Mod, Sum, depends_on_elements
+from codegen import Affine, Bitwise, FloorDiv, FromEnd, Index, Inside, Mod, Sum, depends_on_elements
 from tilejit.mlir.arithmetic import INTEGER_PREDICATES
 from tilejit.mlir.places import Unsupported
 
@@ -86,6 +86,8 @@ def _is_selected(index: Index) -> bool:
             return True
         case FloorDiv(of) | Mod(of):
             return _is_selected(of)
+        case Bitwise(_, left, right):
+            return _is_selected(left) or _is_selected(right)
         case Sum(parts, _):
             return any(_is_selected(part) for part, _ in parts)
     return False

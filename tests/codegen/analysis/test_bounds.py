@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.analysis.bounds import check_bounds, extremes, nested_accesses
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, evaluate_index, index_symbol
+from codegen.ir.index import (
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Index,
+    Mod,
+    Sum,
+    affine,
+    evaluate_index,
+    index_symbol,
+)
 from codegen.ir.nodes import (
     Alloc,
     ArrayArg,
@@ -52,6 +62,11 @@ CASES = [
     (Mod(ROW, 16), (loop("i", Affine(), N),)),
     (FloorDiv(ROW + N * 3, 4), (loop("i", Affine(), N, 3),)),
     (Sum(((FloorDiv(ROW, 4), 4), (Mod(ROW, 4), 1))), (loop("i", Affine(), N),)),
+    (Bitwise("xor", ROW, Affine(1)), (loop("i", Affine(), N * 2),)),
+    (Bitwise("xor", COLUMN, Mod(ROW, 8)), (loop("i", Affine(), N), loop("j", Affine(), N * 8))),
+    (Bitwise("or", ROW * 4, COLUMN), (loop("i", Affine(), N), loop("j", Affine(), Affine(4)))),
+    (Bitwise("and", ROW, Affine(-4)), (loop("i", N * -1, N),)),
+    (Bitwise("and", ROW - Affine(3), N - ONE), (loop("i", Affine(), Affine(64)),)),
     (ROW * -2 + N * 2, (loop("i", Affine(1), N, 5),)),
     (
         COLUMN * 3 - ROW,
@@ -75,12 +90,45 @@ def test_extremes_are_reached(index: Index, loops: tuple[For, ...], size: int) -
     assert extremes(index, loops, {"n": size}) == expected
 
 
+LARGE = 1 << 61
+
+
+@pytest.mark.parametrize(
+    ("index", "loops", "expected"),
+    [
+        (FloorDiv(ROW * LARGE, 5), (loop("i", Affine(), Affine(4)),), (0, 3 * LARGE // 5)),
+        (FloorDiv(ROW * LARGE, 5), (loop("i", Affine(), Affine(5)),), (None, None)),
+        (Mod(ROW * LARGE, 5), (loop("i", Affine(), Affine(5)),), (None, None)),
+        (Mod(ROW * LARGE, 8), (loop("i", Affine(), Affine(5)),), (0, 7)),
+        (FloorDiv(N * LARGE, 5), (), (None, None)),
+        (ROW, (loop("i", N * LARGE, Affine(10)),), (None, 9)),
+        (ROW, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (0, 2)),
+        (COLUMN, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (None, 9)),
+    ],
+    ids=str,
+)
+def test_numbers_beyond_64_bits_have_no_extremes(
+    index: Index, loops: tuple[For, ...], expected: tuple[int | None, int | None]
+) -> None:
+    """Kernels compute wrapped numbers, which other divisions and bounds belong to."""
+    assert extremes(index, loops, {"n": 4}) == expected
+
+
 @st.composite
 def indices(draw: st.DrawFn, names: tuple[str, ...]) -> Index:
     small = st.integers(-3, 3)
     plain = affine(draw(st.integers(-9, 9)), [(name, draw(small)) for name in names])
     by = draw(st.sampled_from((2, 3, 8)))
-    kinds = (plain, FloorDiv(plain, by), Mod(plain, by), Sum(((Mod(plain, by), draw(small)),), plain))
+    other = draw(st.sampled_from((Affine(draw(st.integers(-9, 9))), Mod(plain * 3, by), plain * 8)))
+    combined = Bitwise(draw(st.sampled_from(("and", "or", "xor"))), plain, other)
+    kinds = (
+        plain,
+        FloorDiv(plain, by),
+        Mod(plain, by),
+        Sum(((Mod(plain, by), draw(small)),), plain),
+        combined,
+        Sum(((FloorDiv(combined, by), draw(small)), (combined, draw(small))), plain),
+    )
     return draw(st.sampled_from(kinds))
 
 

@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from codegen.analysis.dependence import first_dependence
 from codegen.analysis.polyhedra import feasible
-from codegen.ir.index import Affine, affine, evaluate_index, index_symbol
+from codegen.ir.index import (
+    Affine,
+    Index,
+    add_indices,
+    affine,
+    evaluate_index,
+    index_symbol,
+    scale_index,
+)
+from codegen.ir.integer_operators import bitwise, floor_div, modulo
 from codegen.ir.nodes import Function, Statement
+from codegen.ir.visit import accesses_of, loops_of
 from codegen.pipeline.loops import vectorize_function
-from tests.codegen.ir.nests import add, function, i, j, load, loop, n, number, plus, store
+from tests.codegen.ir.nests import add, function, i, j, k, load, loop, n, number, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.tools.extent import examples
 
@@ -127,3 +138,88 @@ def test_one_loop_is_refused_exactly_if_lanes_would_differ(
         for at, value in zip(together, loaded, strict=True):
             lanes[evaluate_index(target, {"i": at})] = value + 1
     assert report.vectorized == np.array_equal(scalar, lanes), str(report)
+
+
+@st.composite
+def combined_bits(draw: st.DrawFn) -> Index:
+    """Swizzles and the like of two indices: j ^ (i & 3), 8*i + (j ^ 1) // 2, (4*i) | j, from 0 to 255."""
+    names = st.sampled_from([i, j, i * 4, j * 2, i + j, Affine(draw(st.integers(0, 15)))])
+    name = draw(st.sampled_from(("and", "or", "xor", "xor")))
+    part = bitwise(name, draw(names), draw(names | names.map(lambda index: modulo(index, 4))))
+    kinds = (
+        part,
+        floor_div(part, 2),
+        modulo(part, 8),
+        bitwise("xor", part, modulo(draw(names), 4)),
+        add_indices(part, i * 16),
+        add_indices(scale_index(part, 2), modulo(j, 2)),
+    )
+    return draw(st.sampled_from(kinds))
+
+
+def lanes_differ(target: Index, source: Index, rows: int, columns: int, size: int) -> bool:
+    """Whether A[target] = A[source] + 1 in lanes of j gives other numbers than the loops do."""
+    scalar, lanes = np.arange(300) * 1000, np.arange(300) * 1000
+    for row, begin in product(range(rows), range(0, columns, size)):
+        values = [{"i": row, "j": column} for column in range(begin, min(begin + size, columns))]
+        loaded = [lanes[evaluate_index(source, at)] for at in values]
+        for at, value in zip(values, loaded, strict=True):
+            scalar[evaluate_index(target, at)] = scalar[evaluate_index(source, at)] + 1
+            lanes[evaluate_index(target, at)] = value + 1
+    return not np.array_equal(scalar, lanes)
+
+
+def dependence_of(target: Index, source: Index, rows: int, columns: int, size: int) -> object:
+    body = store("A", (target,), add(load("A", source), number(1)))
+    loops = loops_of((loop("i", 0, rows, loop("j", 0, columns, body)),))
+    return first_dependence(accesses_of((loops[0].node,), loops), {1: size})
+
+
+@settings(max_examples=examples(50, full=600), deadline=None)
+@given(combined_bits(), combined_bits(), st.booleans(), st.sampled_from([2, 4, 8]), st.integers(1, 3))
+def test_bits_without_a_dependence_may_run_as_lanes(
+    target: Index, source: Index, alike: bool, size: int, rows: int
+) -> None:
+    source = target if alike else source
+    if dependence_of(target, source, rows, 16, size) is None:
+        assert not lanes_differ(target, source, rows, 16, size)
+
+
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [
+        (bitwise("xor", j, modulo(i, 4)), bitwise("xor", j, modulo(i, 4))),
+        (bitwise("xor", modulo(i, 4), j), bitwise("xor", j, modulo(i, 4))),
+        (
+            bitwise("xor", bitwise("xor", j, i), modulo(i, 4)),
+            bitwise("xor", bitwise("xor", i, j), modulo(i, 4)),
+        ),
+        (bitwise("xor", j, Affine(1)), bitwise("xor", j, Affine(1))),
+        (
+            bitwise("xor", bitwise("or", j, Affine(0)), bitwise("and", i * 5, i)),
+            bitwise("xor", bitwise("and", i * 5, i), j),
+        ),
+    ],
+    ids=str,
+)
+def test_swizzles_are_permutations(target: Index, source: Index) -> None:
+    rows = i * 16
+    assert dependence_of(add_indices(rows, target), add_indices(rows, source), 4, 16, 8) is None
+    assert not lanes_differ(add_indices(rows, target), add_indices(rows, source), 4, 16, 8)
+
+
+def test_bits_that_repeat_are_dependences() -> None:
+    for name in ("and", "or"):
+        repeated = bitwise(name, j, i + Affine(5))
+        assert dependence_of(repeated, repeated, 4, 16, 8) is not None
+    assert dependence_of(bitwise("xor", j, Affine(1)), j, 4, 16, 8) is not None
+    assert dependence_of(bitwise("xor", j, j * 2), bitwise("xor", j, j * 2), 4, 16, 8) is not None
+
+
+def test_sides_of_different_loops_are_not_equal() -> None:
+    """Both loops over k have the same name, but their indices differ."""
+    swizzled = bitwise("xor", j, k)
+    first = loop("k", 0, 4, store("A", (swizzled,), number(1)))
+    second = loop("k", 0, 4, store("B", (j,), load("A", swizzled)))
+    loops = loops_of((loop("j", 0, 16, first, second),))
+    assert first_dependence(accesses_of((loops[0].node,), loops), {0: 8}) is not None

@@ -47,7 +47,7 @@ def gathered(A, B):
         A[i] = A[B[i] + 1]
                  ^
       those are sums of multiples of loop indices, sizes and integer arguments,
-      and // and % of them by positive numbers
+      //, %, << and >> of them by positive numbers, and &, | and ^ of them
       elements of integer arrays are also subscripts: x[idx[i]]
       convert those that are not int64 before arithmetic: x[int(idx[i]) + 1]
     """
@@ -63,7 +63,7 @@ def product(A):
         A[i * j] = 0
           ^
       those are sums of multiples of loop indices, sizes and integer arguments,
-      and // and % of them by positive numbers
+      //, %, << and >> of them by positive numbers, and &, | and ^ of them
     """
     for i in range(2):
         for j in range(2):
@@ -78,10 +78,62 @@ def clamped(A):
         A[i] = A[max(i - 1, 0)]
                  ^
       those are sums of multiples of loop indices, sizes and integer arguments,
-      and // and % of them by positive numbers
+      //, %, << and >> of them by positive numbers, and &, | and ^ of them
     """
     for i in range(4):
         A[i] = A[max(i - 1, 0)]
+
+
+@refused(A1)
+def shifted_by_index(A):
+    """
+    a subscript shifts by constants from 0 to 61, not by i
+      FILE, line N
+        A[(1 << i) - 1] = 0
+          ^
+      write 3, or a global
+    """
+    for i in range(2):
+        A[(1 << i) - 1] = 0
+
+
+@refused(A1)
+def shifted_too_far(A):
+    """
+    a bound shifts by constants from 0 to 61, not by 62
+      FILE, line N
+        for i in range(A.shape[0] >> 62):
+                       ^
+      write 3, or a global
+    """
+    for i in range(A.shape[0] >> 62):
+        A[i] = 0
+
+
+@refused(A1)
+def bits_of_conditions(A):
+    """
+    a subscript is an integer, not i1
+      FILE, line N
+        A[(i > 1) & (i > 2)] = 0
+          ^
+    """
+    for i in range(2):
+        A[(i > 1) & (i > 2)] = 0
+
+
+@refused(A1)
+def bits_of_products(A):
+    """
+    expected an index expression
+      FILE, line N
+        A[(i * i) ^ 1] = 0
+          ^
+      those are sums of multiples of loop indices, sizes and integer arguments,
+      //, %, << and >> of them by positive numbers, and &, | and ^ of them
+    """
+    for i in range(2):
+        A[(i * i) ^ 1] = 0
 
 
 @refused(A1)
@@ -348,7 +400,7 @@ def bound_of_data(A):
         for i in range(A[0] // 2):
                        ^
       those are sums of multiples of loop indices, sizes and integer arguments,
-      and // and % of them by positive numbers
+      //, %, << and >> of them by positive numbers, and &, | and ^ of them
       elements of integer arrays are also bounds of loops that count up: range(ptr[i], ptr[i + 1])
     """
     for i in range(A[0] // 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, index_symbol, index_symbols
+from codegen.ir.index import Affine, Bitwise, FloorDiv, Index, Mod, index_symbol, index_symbols
 from codegen.ir.nodes import ArrayArg, Carried, For, Function, Let, ScalarArg, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads, parts, values_of
@@ -139,6 +139,10 @@ def _stored(body: Sequence[Statement]) -> Iterator[Index]:
 
 def half(of: Index, by: int = 2) -> Index:
     return FloorDiv(of, by)
+
+
+def xor(of: Index, by: Index | int) -> Index:
+    return Bitwise("xor", of, Affine(by) if isinstance(by, int) else by)
 
 
 def rest(of: Index, by: int) -> Index:

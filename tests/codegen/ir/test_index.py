@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codegen.emit.indices import index_text, scaled_text, sum_text
+from codegen.emit.text import Text
 from codegen.frontend.expressions import expression
 from codegen.frontend.operands import Operand, indexed
 from codegen.frontend.scope import Scope
@@ -22,7 +24,7 @@ NAMES = ("i", "j", "n")
 
 
 def expressions() -> st.SearchStrategy[str]:
-    """Texts of integer expressions: affine ones, and rounded divisions by positive numbers."""
+    """Texts of integer expressions: affine ones, rounded divisions by positive numbers, shifts and bits."""
     leaves = st.sampled_from(NAMES) | st.integers(-9, 9).map(lambda n: f"({n})")
 
     def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -30,7 +32,10 @@ def expressions() -> st.SearchStrategy[str]:
         products = st.tuples(inner, st.integers(-5, 5)).map(lambda p: f"({p[0]} * ({p[1]}))")
         rounded = st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 9))
         others = rounded.map(lambda p: f"({p[0]} {p[1]} {p[2]})") | inner.map(lambda p: f"-{p}")
-        return sums | products | others
+        bits = st.tuples(inner, st.sampled_from("&|^"), inner | st.integers(-9, 9).map(lambda n: f"({n})"))
+        shifted = st.tuples(inner, st.sampled_from(["<<", ">>"]), st.integers(0, 4))
+        combined = (bits | shifted).map(lambda p: f"({p[0]} {p[1]} {p[2]})") | inner.map(lambda p: f"~{p}")
+        return sums | products | others | combined
 
     return st.recursive(leaves, grown, max_leaves=12)
 
@@ -55,6 +60,19 @@ def test_evaluate_agrees_with_python(text: str, numbers: tuple[int, int, int]) -
     assert index is not None
     assert evaluate_index(index, values) == eval(text, {}, values)
     assert index_symbols(index) <= {name for name in NAMES if name in text}
+
+
+@given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
+@settings(max_examples=examples(50, full=500), deadline=None)
+def test_printed_expressions_have_the_same_value(text: str, numbers: tuple[int, int, int]) -> None:
+    """The source of kernels, where -i // 2 is not -(i // 2)."""
+    values = dict(zip(NAMES, numbers, strict=True))
+    index = read(text).index
+    assert index is not None
+    expected = evaluate_index(index, values)
+    for printed in (index_text(index), sum_text(None, index), sum_text(Text("0"), index)):
+        assert eval(printed, {}, values) == expected, printed
+    assert eval(scaled_text(3, index), {}, values) == 3 * expected
 
 
 @given(

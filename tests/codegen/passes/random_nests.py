@@ -77,9 +77,12 @@ class _Text:
                 reach += abs(factor) * HIGHEST
                 index = self.indices[self.pick(len(self.indices))]
                 text += {1: f" + {index}", 2: f" + 2 * {index}", -1: f" - {index}"}[factor]
-            if rank == 1 and self.indices and not self.pick(8):
-                index = self.indices[self.pick(len(self.indices))]
-                text = f" + {index} {self.one('//', '%')} {self.pick(4) + 2}"
+            if rank < 3 and self.indices and not self.pick(8):
+                index, other = (self.indices[self.pick(len(self.indices))] for _ in range(2))
+                how = self.one("//", "%", "%", "^", "&", "|", ">>", "swizzle")
+                text = f" + ({index} {how} {self.pick(4) + 2})"
+                if how == "swizzle":
+                    text = f" + ({index} ^ {self.one(f'({other} & 7)', f'{other} >> 1', f'(~{other} & 3)')})"
             parts.append(f"{constant}{text}".removeprefix("0 + "))
         return ", ".join(parts)
 

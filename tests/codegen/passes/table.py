@@ -10,7 +10,6 @@ from codegen.analysis.report import (
     BOUND,
     CARRIED,
     DIAGONAL,
-    IRREGULAR,
     NOT_1D,
     NOT_ASKED,
     NOT_CONTIGUOUS,
@@ -45,6 +44,7 @@ from tests.codegen.ir.nests import (
     plus,
     rest,
     store,
+    xor,
 )
 
 REASONS = {value for name, value in vars(report).items() if name.isupper()}
@@ -196,8 +196,33 @@ MLIR_WRONG = (
         results=(local("s"),),
         reductions=True,
     ),
-    row("C[i // 2]", over_n("i", store("C", (half(i),), load("A", i))), gives=(IRREGULAR,)),
-    row("C[i % 7] +=", over_n("i", store("C", (rest(i, 7),), load("A", i), "add")), gives=(IRREGULAR,)),
+    row(
+        "C[i, j ^ (i % 4)]",
+        over_n("i", over_m("j", store("C", (i, xor(j, rest(i, 4))), op("cbrt", A)))),
+        gives=(OTHER, (8,)),
+    ),
+    row(
+        "C[i, j ^ (i % 4)], 2-D",
+        over_n("i", over_m("j", store("C", (i, xor(j, rest(i, 4))), op("cbrt", A)))),
+        gives=((4,), (4, 8)),
+        sizes=(4, 8),
+    ),
+    row(
+        "C[i ^ 1] in place", over_n("i", store("C", (xor(i, 1),), op("cbrt", load("C", i)))), gives=(CARRIED,)
+    ),
+    row(
+        "A[i, j ^ 3]",
+        over_n("i", over_m("j", store("C", (i, j), op("cbrt", load("A", i, xor(j, 3)))))),
+        gives=((8,), OTHER),
+    ),
+    row("a copy of A[i ^ 1]", over_n("i", store("C", (i,), load("A", xor(i, 1)))), gives=(UNPROFITABLE,)),
+    row(
+        "bits of an index as a number",
+        over_n("i", store("C", (i,), at(xor(i * 3, rest(i, 4))))),
+        gives=((8,),),
+    ),
+    row("C[i // 2]", over_n("i", store("C", (half(i),), load("A", i))), gives=(CARRIED,)),
+    row("C[i % 7] +=", over_n("i", store("C", (rest(i, 7),), load("A", i), "add")), gives=(CARRIED,)),
     row(
         "A[j // 2] along j",
         over_n("i", over_m("j", store("C", (i, j), load("A", half(j))))),
