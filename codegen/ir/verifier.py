@@ -80,15 +80,16 @@ class Scope:
         function: the function's name.
         names: the kinds of the names.
         flat: whether arrays are flat buffers, whose elements have any dtype.
-        again: the names that a statement may assign once more: what a loop around it carries, and in a
-            branch of an `If` all names before it.
+        carried: what the loops around carry, which statements may assign.
+        branch: whether the statements are a branch of an `If`, which may assign names once more.
         at: the statement, for messages.
     """
 
     function: str
     names: dict[str, Kind]
     flat: bool
-    again: frozenset[str] = frozenset()
+    carried: frozenset[str] = frozenset()
+    branch: bool = False
     at: object = None
 
     def check(self, holds: bool, what: str) -> None:
@@ -103,10 +104,11 @@ class Scope:
             self.statement(statement)
 
     def inside(
-        self, statements: Sequence[Statement], more: Mapping[str, Kind], again: Iterable[str]
+        self, statements: Sequence[Statement], more: Mapping[str, Kind], carried: Iterable[str] = ()
     ) -> dict[str, Kind]:
         """The names known at the end of a body, which are unknown after it."""
-        inner = Scope(self.function, {**self.names, **more}, self.flat, self.again.union(again))
+        names, carries = {**self.names, **more}, self.carried.union(carried)
+        inner = Scope(self.function, names, self.flat, carries, branch=not more)
         inner.body(statements)
         return inner.names
 
@@ -116,7 +118,7 @@ class Scope:
             case Let(name, value):
                 self.value(value)
                 kind = value.dtype, value.shape
-                again = name in self.again and self.names.get(name) == kind
+                again = (self.branch or name in self.carried) and self.names.get(name) == kind
                 self.check(name not in self.names or again, f"{name} is assigned twice")
                 self.names[name] = kind
             case Store():
@@ -136,7 +138,7 @@ class Scope:
             case If(tests, then, otherwise):
                 for test in tests:
                     self.test(test)
-                first, second = (self.inside(body, {}, self.names) for body in (then, otherwise))
+                first, second = (self.inside(body, {}) for body in (then, otherwise))
                 self.names |= {name: kind for name, kind in first.items() if second.get(name, 0) == kind}
             case Call(name, operands):
                 self.check(is_instruction(name), f"{name} is not an instruction")

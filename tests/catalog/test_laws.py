@@ -91,7 +91,7 @@ def test_arrays_without_elements_come_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_other_dimensions_come_back_or_are_refused(name: str) -> None:
+def test_other_dimensions_are_refused_or_come_back(name: str) -> None:
     """Sizes that are no multiple are padded, or refused before anything is written."""
     found, packing = find_format(name), FORMATS[name]
     assert found.example is not None
