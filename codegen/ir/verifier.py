@@ -92,10 +92,9 @@ class Scope:
     branch: bool = False
     at: object = None
 
-    def check(self, holds: bool, what: str) -> None:
-        """Raise unless something holds."""
-        if not holds:
-            raise AssertionError(f"{self.function}: {what}\n  in {self.at}")
+    def error(self, what: str) -> AssertionError:
+        """The error to raise about the statement."""
+        return AssertionError(f"{self.function}: {what}\n  in {self.at}")
 
     def body(self, statements: Sequence[Statement]) -> None:
         """Check statements in order; names that they define are known to the following ones."""
@@ -119,7 +118,8 @@ class Scope:
                 self.value(value)
                 kind = value.dtype, value.shape
                 again = (self.branch or name in self.carried) and self.names.get(name) == kind
-                self.check(name not in self.names or again, f"{name} is assigned twice")
+                if name in self.names and not again:
+                    raise self.error(f"{name} is assigned twice")
                 self.names[name] = kind
             case Store():
                 self.store(statement)
@@ -141,7 +141,8 @@ class Scope:
                 first, second = (self.inside(body, {}) for body in (then, otherwise))
                 self.names |= {name: kind for name, kind in first.items() if second.get(name, 0) == kind}
             case Call(name, operands):
-                self.check(is_instruction(name), f"{name} is not an instruction")
+                if not is_instruction(name):
+                    raise self.error(f"{name} is not an instruction")
                 for operand in operands:
                     self.memory(operand) if isinstance(operand, str) else self.index(operand)
 
@@ -152,17 +153,19 @@ class Scope:
             self.index(test.right)
         else:
             self.value(test)
-            self.check(test.shape == (), f"a test has the shape {test.shape}")
+            if test.shape != ():
+                raise self.error(f"a test has the shape {test.shape}")
 
     def loop(self, loop: For) -> None:
         """Check a loop, its carried values and its bodies."""
         for bound in (*loop.lower, *loop.upper):
             self.index(bound)
-        self.check(bool(loop.lower and loop.upper), f"loop {loop.index} has no bounds")
-        self.check(loop.step != 0, f"loop {loop.index} has step 0")
-        self.check(
-            loop.size >= 1 and loop.step % loop.size == 0, f"loop {loop.index}: {loop.size} of {loop.step}"
-        )
+        if not (loop.lower and loop.upper):
+            raise self.error(f"loop {loop.index} has no bounds")
+        if loop.step == 0:
+            raise self.error(f"loop {loop.index} has step 0")
+        if loop.size < 1 or loop.step % loop.size:
+            raise self.error(f"loop {loop.index}: {loop.size} of {loop.step}")
         carried: dict[str, Kind] = {}
         for each in loop.carried:
             self.value(each.start)
@@ -172,7 +175,8 @@ class Scope:
         for each in loop.carried:
             inner.value(each.update)
             kind = each.update.dtype, each.update.shape
-            self.check(kind == carried[each.name], f"{each.name} goes from {carried[each.name]} to {kind}")
+            if kind != carried[each.name]:
+                raise self.error(f"{each.name} goes from {carried[each.name]} to {kind}")
         blocks = loop.blocks
         if blocks is not None:
             if blocks.latest is not None:
@@ -192,12 +196,14 @@ class Scope:
         value = store.value
         self.access(store, value.shape)
         array = self.names[store.array]
-        if isinstance(array, ArrayArg) and not self.flat:
-            self.check(value.dtype == array.dtype, f"{array.name} of {array.dtype} gets {value.dtype}")
+        if isinstance(array, ArrayArg) and not self.flat and value.dtype != array.dtype:
+            raise self.error(f"{array.name} of {array.dtype} gets {value.dtype}")
         if store.where is not None:
             mask = store.where.dtype, store.where.shape
-            self.check(mask == ("i1", value.shape), f"the mask of {value.shape} is {mask}")
-        self.check(store.accumulate in ("", *COMBINERS), f"no combiner is {store.accumulate}")
+            if mask != ("i1", value.shape):
+                raise self.error(f"the mask of {value.shape} is {mask}")
+        if store.accumulate not in ("", *COMBINERS):
+            raise self.error(f"no combiner is {store.accumulate}")
 
     def access(self, access: Load | Store, shape: VectorShape) -> None:
         """Check the memory, the subscripts and the lanes of a load or a store."""
@@ -207,20 +213,21 @@ class Scope:
             self.index(subscript)
         if isinstance(array, ArrayArg):
             given = len(access.subscripts)
-            self.check(given == array.rank, f"{array.name} has rank {array.rank}, and {given} subscripts")
+            if given != array.rank:
+                raise self.error(f"{array.name} has rank {array.rank}, and {given} subscripts")
         for what, entries in (("dims", access.dims), ("steps", access.steps), ("along", access.along)):
-            self.check(len(entries) in (0, len(shape)), f"{access.array}: {what} {entries} for lanes {shape}")
+            if len(entries) not in (0, len(shape)):
+                raise self.error(f"{access.array}: {what} {entries} for lanes {shape}")
         for dim in access.dims:
-            self.check(
-                dim is None or 0 <= dim < len(access.subscripts), f"{access.array} has no subscript {dim}"
-            )
+            if not (dim is None or 0 <= dim < len(access.subscripts)):
+                raise self.error(f"{access.array} has no subscript {dim}")
         for step in access.steps:
             self.step(step)
         self.indices(access.along)
         if access.first is not None:
             self.index(access.first)
-        if access.offsets is not None:
-            self.check(access.offsets.shape == shape, f"{access.array}: offsets {access.offsets.shape}")
+        if access.offsets is not None and access.offsets.shape != shape:
+            raise self.error(f"{access.array}: offsets {access.offsets.shape}")
 
     def step(self, step: Step) -> None:
         """Check the distance between lanes."""
@@ -232,7 +239,8 @@ class Scope:
             case Each(same):
                 self.step(same)
             case Entries(table, first):
-                self.check(isinstance(self.names.get(table), ArrayArg), f"no table is {table}")
+                if not isinstance(self.names.get(table), ArrayArg):
+                    raise self.error(f"no table is {table}")
                 self.index(first)
             case _:
                 self.index(step)
@@ -241,22 +249,23 @@ class Scope:
         """Check a value and its operands."""
         match value:
             case Local(name, dtype, shape):
-                self.check(name in self.names, f"{name} is unknown")
-                self.check(
-                    self.names[name] == (dtype, shape), f"{name} is {self.names[name]}, not {dtype}{shape}"
-                )
+                if name not in self.names:
+                    raise self.error(f"{name} is unknown")
+                if self.names[name] != (dtype, shape):
+                    raise self.error(f"{name} is {self.names[name]}, not {dtype}{shape}")
             case IndexValue(index, _, shape, along, steps):
                 self.index(index)
                 self.indices(along)
                 for entries in (along, steps):
-                    self.check(len(entries) in (0, len(shape)), f"{value}: {entries} for lanes {shape}")
+                    if len(entries) not in (0, len(shape)):
+                        raise self.error(f"{value}: {entries} for lanes {shape}")
             case Load(array, _, dtype, shape):
                 if value.offsets is not None:
                     self.value(value.offsets)
                 self.access(value, shape)
                 own = self.names[array]
-                if isinstance(own, ArrayArg) and not self.flat:
-                    self.check(own.dtype == dtype, f"{array} of {own.dtype} is loaded as {dtype}")
+                if isinstance(own, ArrayArg) and not self.flat and own.dtype != dtype:
+                    raise self.error(f"{array} of {own.dtype} is loaded as {dtype}")
             case Op(name, operands, _, shape):
                 for operand in operands:
                     self.value(operand)
@@ -265,7 +274,8 @@ class Scope:
                 self.value(vector)
                 self.value(start)
                 kinds = {vector.dtype, start.dtype, dtype}
-                self.check(combiner in COMBINERS and len(kinds) == 1, f"{combiner} of {kinds}")
+                if not (combiner in COMBINERS and len(kinds) == 1):
+                    raise self.error(f"{combiner} of {kinds}")
             case Const():
                 pass
 
@@ -278,22 +288,19 @@ class Scope:
         family = FAMILIES.get(name)
         if family is None or scans_by(name):
             return
-        self.check(
-            len(operands) == family.arity, f"{name} takes {family.arity} operands, got {len(operands)}"
-        )
+        if len(operands) != family.arity:
+            raise self.error(f"{name} takes {family.arity} operands, got {len(operands)}")
         if family.is_operator or name in LANEWISE:
             shapes = {operand.shape for operand in operands} - {()} | {value.shape}
-            self.check(
-                len(shapes) == 1, f"{name} of the shapes {[x.shape for x in operands]} gives {value.shape}"
-            )
-        if family.is_operator:
-            self.check(
-                len({operand.dtype for operand in operands}) == 1, f"{name} of {[x.dtype for x in operands]}"
-            )
+            if len(shapes) != 1:
+                raise self.error(f"{name} of the shapes {[x.shape for x in operands]} gives {value.shape}")
+        if family.is_operator and len({operand.dtype for operand in operands}) != 1:
+            raise self.error(f"{name} of {[x.dtype for x in operands]}")
 
     def memory(self, name: str) -> None:
         """Check that a name is an array or a buffer."""
-        self.check(isinstance(self.names.get(name), ArrayArg | BufferArg), f"no array or buffer is {name}")
+        if not isinstance(self.names.get(name), ArrayArg | BufferArg):
+            raise self.error(f"no array or buffer is {name}")
 
     def index(self, index: Index) -> None:
         """Check the names of an index expression."""
@@ -305,7 +312,8 @@ class Scope:
     def indices(self, names: Iterable[str]) -> None:
         """Check the names of loops along which lanes run."""
         for name in names:
-            self.check(not name or self.names.get(name, 0) is None, f"no loop has the index {name}")
+            if not (not name or self.names.get(name, 0) is None):
+                raise self.error(f"no loop has the index {name}")
 
     def symbols(self, symbols: Iterable[str]) -> None:
         """Check the symbols of index expressions: indices, integers, sizes, addresses of buffers."""
@@ -313,7 +321,8 @@ class Scope:
             array, shape, _ = symbol.partition(".shape[")
             name = array if shape else symbol
             known = symbol in RANGE or name in self.names
-            self.check(known, f"{symbol} is unknown")
+            if not known:
+                raise self.error(f"{symbol} is unknown")
             kind = self.names.get(name)
-            if isinstance(kind, tuple):
-                self.check(kind[0][0] in "iu" and not kind[1], f"{symbol} is {kind}, and no integer")
+            if isinstance(kind, tuple) and not (kind[0][0] in "iu" and not kind[1]):
+                raise self.error(f"{symbol} is {kind}, and no integer")

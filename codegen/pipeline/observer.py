@@ -32,9 +32,13 @@ def nobody(name: str, form: Form) -> None:
 
 def verifying(observe: Observer = nobody) -> Observer:
     """An observer of functions of loops, which are also verified if the settings ask for it."""
+    before: Form | None = None
 
     def verify_and_observe(name: str, form: Form) -> None:
-        observe(name, verified(form))
+        nonlocal before
+        if form != before:  # many passes change nothing
+            before = verified(form)
+        observe(name, form)
 
     return verify_and_observe if settings().verify_passes else observe
 

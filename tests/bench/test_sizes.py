@@ -34,6 +34,7 @@ def test_every_named_format_is_measured() -> None:
     assert {"tpu", "tpu-doc"} & {named.name for named in FORMATS}
 
 
+@pytest.mark.full
 def test_every_buffer_of_a_pack_is_cleared_before_it_is_checked() -> None:
     (case,) = (case for case in catalog.cases(True) if case.name == "pack gptq-checkpoint")
     job = case.make(1)

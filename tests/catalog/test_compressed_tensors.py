@@ -33,6 +33,7 @@ def test_cases(case: str, parameters: dict[str, int]) -> None:
     check_case(case, given(case).astype(np.int8), INT, **parameters)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_rows_are_padded_to_words(bits: int) -> None:
     codes = (mix((5, 37), 1 << bits, 3) - (1 << bits - 1)).astype(np.int8)
@@ -93,6 +94,7 @@ def test_a_module_without_zero_points() -> None:
         tj.unpack({"weight_shape": packed.buffers["weight_shape"]}, WNA16, dims=(8, 256), dtype="bf16")
 
 
+@pytest.mark.full
 def test_bitmask() -> None:
     mask = given("ct_bitmask_1x9") == 0
     packed = check_case("ct_bitmask_1x9", mask, "compressed-tensors-sparse-bitmask")
@@ -119,6 +121,7 @@ def test_nvfp4(layout: str, buffer: str, scale: str, shape: tuple[int, ...]) -> 
         np.testing.assert_array_equal(found[name], values)
 
 
+@pytest.mark.full
 def test_modelopt_int4() -> None:
     codes = given("modelopt_int4_awq_2x32").astype(np.int8)
     check_case("modelopt_int4_awq_2x32", codes, "modelopt-int4-awq")

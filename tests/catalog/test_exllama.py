@@ -27,6 +27,7 @@ def test_exl3_tile() -> None:
     check_case("exl3_tile_perm_16x16", given("exl3_tile_perm_16x16").astype(np.uint16), "exl3-tile")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bits", [2, 3, 4, 6])
 def test_exl2_pads_columns_with_the_middle_code(bits: int) -> None:
     codes = mix((64, 40), 1 << bits).astype(np.uint8)

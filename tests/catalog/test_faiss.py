@@ -14,6 +14,7 @@ def test_cases(case: str, bbs: int) -> None:
     check_case(case, given(case).astype(np.uint8), "faiss-pq4-fast-scan", bbs=bbs)
 
 
+@pytest.mark.full
 def test_padding_is_0() -> None:
     codes = mix((33, 3), 16).astype(np.uint8)
     padded = np.zeros((64, 4), np.uint8)

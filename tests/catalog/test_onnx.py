@@ -83,6 +83,7 @@ def test_wrong_planes_and_parameters_are_refused() -> None:
         tj.pack({"B": codes, "scales": scales}, "ort-matmulnbits", bits=3)
 
 
+@pytest.mark.full
 def test_nchwc() -> None:
     x = given("ort_nchwc16_1x32x2x3").astype(np.float32) + 1
     check_case("ort_nchwc16_1x32x2x3", x, "ort-nchwc")

@@ -110,6 +110,7 @@ def test_a_format_without_a_cute_layout_says_so() -> None:
             assert line == f"CuTe      {cute}"
 
 
+@pytest.mark.full
 def test_dimensions_and_parameters_are_options() -> None:
     text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
     assert "f64[10,6]{1,0:T(4,1)}" in text

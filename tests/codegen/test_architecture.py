@@ -94,15 +94,25 @@ def package(name: str) -> str:
 
 
 @cache
+def imports(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """The import statements of a file, and whether they are outside of functions."""
+    tree = ast.parse(path.read_text())
+    outside = set(map(id, tree.body))
+    return tuple(
+        (node, id(node) in outside)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+@cache
 def imported(path: Path, *, top_level: bool = False) -> frozenset[str]:
     """Modules and packages that a file imports; with `top_level`, without those that functions import."""
-    tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level else list(ast.walk(tree))
     out: set[str] = set()
-    for node in nodes:
+    for node in (node for node, outside in imports(path) if outside or not top_level):
         if isinstance(node, ast.Import):
             out |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: relative import"
             assert node.module
             full = {f"{node.module}.{alias.name}" for alias in node.names}
@@ -157,7 +167,7 @@ def test_the_facade_has_the_names_that_it_declares() -> None:
     used = {
         alias.name
         for path in users
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node, _ in imports(path)
         if isinstance(node, ast.ImportFrom) and node.module == "codegen"
         for alias in node.names
     }

@@ -345,6 +345,7 @@ def test_fresh_arrays_start_on_a_line(size: int) -> None:
     assert (view == 7).all()
 
 
+@pytest.mark.full
 def test_fresh_arrays_of_any_dtype() -> None:
     for dtype in ("f4", ">c16", "V3", ml_dtypes.int4, "i4,f8", "O", "V0"):
         for shape in ((), (3, 4), (0, 5), (300, 200, 100)):

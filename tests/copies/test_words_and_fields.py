@@ -103,6 +103,7 @@ def test_a_strided_array_takes_padding_through_a_buffer(padding: Any, step: int)
     assert tj.unpack(t).tolist() == x.tolist()
 
 
+@pytest.mark.full
 def test_elements_that_cross_gaps_go_through_a_buffer() -> None:
     """f32 in records of 18 bytes: no stride in elements."""
     record = np.dtype({"names": ["a"], "formats": ["<f4"], "offsets": [2], "itemsize": 18})

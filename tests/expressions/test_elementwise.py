@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tests.tools.extent import few_by_default
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((37, 70), np.float32), RNG.random(70, np.float32)
@@ -28,7 +29,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", few_by_default([*EXACT], 4))
 @pytest.mark.parametrize("kind", ["rows", "transposed", "every other", "one column"])
 def test_the_same_bytes(name: str, kind: str) -> None:
     """Broadcast, strided, in any order."""
@@ -210,6 +211,7 @@ def test_python_numbers_stay_weak() -> None:
         assert got.tobytes() == want.tobytes()
 
 
+@pytest.mark.full
 def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
     a = X.astype(ml_dtypes.bfloat16)
     got = tj.elementwise(lambda x: x * x + x)(a)
@@ -381,6 +383,7 @@ def test_several_results_over_their_arguments(size: int, masked: bool) -> None:
     assert np.array_equal(a, want[1])
 
 
+@pytest.mark.full
 def test_several_tiled_results_over_their_arguments() -> None:
     a, b = (tj.pack(x, "{1,0:T(8,128)}") for x in (X, X.T.reshape(X.shape)))
     want = a.unpack() + b.unpack(), a.unpack() * b.unpack()

@@ -179,6 +179,7 @@ def texts(problems: tuple[Problem, ...]) -> list[str]:
     return [f"{one.tensor}: {one.text}" for one in problems]
 
 
+@pytest.mark.full
 def test_tensors_of_a_checkpoint(tmp_path: Path) -> None:
     source, path = save_model(tmp_path / "m.safetensors"), tmp_path / "p.safetensors"
     plan_file_pack(source, "tpu").write(path)

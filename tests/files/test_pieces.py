@@ -126,6 +126,7 @@ def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: 
         assert [p.name for p in tmp_path.iterdir()] == [source.name]
 
 
+@pytest.mark.full
 def test_a_cast_in_pieces_warns_once_and_counts_all(tmp_path: Path) -> None:
     x = np.full((200, 200), 1e5, np.float32)
     np.save(tmp_path / "x.npy", x)

@@ -110,6 +110,7 @@ def test_files_packed_several_times_are_unpacked_one_by_one(tmp_path: Path, name
     assert np.array_equal(unpacked(other), SCALES)
 
 
+@pytest.mark.full
 def test_a_relayout_replaces_the_last_packing(tmp_path: Path) -> None:
     path = packed(tmp_path, "x.npy")
     twice, other = tmp_path / "twice.npy", tmp_path / "other.npy"
@@ -147,6 +148,7 @@ def test_elements_without_a_numpy_name_are_packed_again(
     assert not sidecar_of(twice).exists()
 
 
+@pytest.mark.full
 def test_a_buffer_that_is_packed_again_keeps_its_dtype(tmp_path: Path) -> None:
     path = packed(tmp_path, "x.npy", SCALES.astype(np.float32), "{1,0:T(8,128)}")
     said = fails("pack", path, tmp_path / "y.npy", "--layout", "tpu", "--again", "--dtype", "bf16")
@@ -174,6 +176,7 @@ def test_only_some_tensors_of_a_file_are_packed(tmp_path: Path) -> None:
     assert some.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.full
 def test_rules_and_orders_are_recorded_as_they_were_written(tmp_path: Path) -> None:
     source, target, rules = tmp_path / "m.safetensors", tmp_path / "p.safetensors", tmp_path / "r.toml"
     save_file({"w": SCALES}, source)
@@ -188,6 +191,7 @@ def test_rules_and_orders_are_recorded_as_they_were_written(tmp_path: Path) -> N
     assert record_in(target)[0]["layout"] == "C"
 
 
+@pytest.mark.full
 def test_layouts_of_any_python_type_are_recorded(tmp_path: Path) -> None:
     source, target = saved(tmp_path / "x.npy", SCALES), tmp_path / "y.npy"
     for layout, text in (
@@ -215,6 +219,7 @@ def test_a_plain_file_leaves_no_record(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["x.npy", "y.npy"]
 
 
+@pytest.mark.full
 def test_a_directory_takes_the_records_of_its_files(tmp_path: Path) -> None:
     """Single records and that of the directory never both describe a file."""
     plain, folder, back = tmp_path / "plain", tmp_path / "folder", tmp_path / "back"

@@ -57,6 +57,7 @@ def test_the_bytes_before_a_dump_are_skipped(dump: Path) -> None:
     assert dump.with_name("t.bin").read_bytes() == X.T.tobytes()
 
 
+@pytest.mark.full
 def test_packs_and_relayouts_write_raw_bytes(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(dump.parent)
     np.save("x.npy", X.astype(np.float32))

@@ -195,6 +195,7 @@ def test_loops_without_iterations_until_bounds_change() -> None:
         ptr[2] = 0
 
 
+@pytest.mark.full
 def test_repeated_calls() -> None:
     given = matrix(9, "i4")
     for function in (product, sums, scattered):

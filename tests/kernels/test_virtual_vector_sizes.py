@@ -221,6 +221,7 @@ def source_of(python: Callable[..., None], size: Any, shape: tuple[int, ...] = (
     return tj.kernel(virtual_vector_size=size)(python).specialize(*arrays(shape)).source
 
 
+@pytest.mark.full
 def test_each_size_has_its_own_loops() -> None:
     sources = {size: source_of(triad, size) for size in (64, 128, 256, 1024)}
     assert len({source.partition('"""')[2] for source in sources.values()}) == 4

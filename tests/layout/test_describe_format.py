@@ -18,7 +18,7 @@ from tilejit.layout.formats.registry import find_format
 TAGS = ("aBc8b", "gOIhw8o4i", "OIhw4i16o4i", "nhwc", "ABc4a8b4a", "x")
 
 
-@pytest.mark.parametrize("name", [*tj.formats(), *TAGS])
+@pytest.mark.parametrize("name", few_by_default([*tj.formats(), *TAGS], 60))
 def test_a_description_is_complete(name: str) -> None:
     found = tj.describe_format(name)
     assert found.name == name
@@ -75,7 +75,7 @@ def tags_and_patterns() -> list[str]:
     return [name for name in (*LAYOUTS, *TAGS) if "->" in tj.describe_format(name).formula]
 
 
-@pytest.mark.parametrize("name", tags_and_patterns())
+@pytest.mark.parametrize("name", few_by_default([*tags_and_patterns()], 30))
 def test_a_formula_is_a_pattern_of_the_same_layout(name: str) -> None:
     """Sizes that depend on the dtype or on a parameter are in words; here they are read off the layout."""
     found, example = tj.describe_format(name), find_format(name).example

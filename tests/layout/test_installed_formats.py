@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MODULE = """
 def panels(dtype, dims, *, rows=6):
     "Panels of a few rows."
@@ -36,6 +38,7 @@ def tilejit(folder: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.full
 def test_a_package_adds_a_format(tmp_path: Path) -> None:
     package(tmp_path, "own_panels", "panels = own_panels:panels\nbroken = own_panels:nothing")
     code, text = tilejit(tmp_path, "formats")

@@ -97,6 +97,7 @@ def test_byteswap(x: Any, inplace: bool) -> None:
     assert_same((ours, []), (theirs, []))
 
 
+@pytest.mark.full
 @EXAMPLES
 @given(drawn.arrays(), st.sampled_from("CFAK"))
 def test_tobytes(x: Any, order: str) -> None:

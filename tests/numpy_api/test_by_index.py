@@ -191,6 +191,7 @@ def test_nothing_is_written_on_an_error() -> None:
     assert not x.any()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_do_not_change_results(axis: int, threads: int) -> None:

@@ -38,6 +38,7 @@ def test_scales_that_were_swizzled_twice() -> None:
     assert found.matches[0].times == 2
 
 
+@pytest.mark.full
 def test_a_large_array_that_a_rule_tiled_twice() -> None:
     x = np.arange(512 * 1536, dtype=np.float32).reshape(512, 1536)
     once = tj.pack(x, "tpu").buffer

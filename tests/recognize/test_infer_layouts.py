@@ -80,7 +80,7 @@ def has_recipe(name: str, dtype: str, dims: tuple[int, ...]) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", few_by_default(LAYOUTS, 24))
 def test_formats(name: str) -> None:
     """A recipe pads, reshapes and transposes in NumPy; the result is the format's layout."""
     for dtype, dims in spread(format_cases(name), 1):
@@ -196,6 +196,7 @@ def aiter_layout(dims: tuple[int, int]) -> Spec:
     return tj.as_layout(text, dtype="uint8", dims=dims)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fill", [0, 0x7F])
 def test_scales_padded_with_a_value(fill: int) -> None:
     found = tj.infer(partial(functions.blocked_scales, fill=fill), "uint8", (130, 5))

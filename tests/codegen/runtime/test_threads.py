@@ -92,6 +92,7 @@ def test_the_threads_setting(value: str, good: bool) -> None:
         assert value in child.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("value", ["0", "two"])
 def test_a_wrong_setting_is_an_error_for_any_copy(value: str) -> None:
     """Even a copy that would use one thread raises, unless the caller gives the number of threads."""

@@ -138,6 +138,7 @@ def test_swizzles_interpreted(name: str) -> None:
         assert (interpreted_when_lowered(seen) == wanted).all()
 
 
+@pytest.mark.full
 def test_gaps_between_rows() -> None:
     """Rows written in part: nothing between them changes, at any alignment, on one thread and three."""
     dims, width = (6, 83, 3), 4
