@@ -1,4 +1,4 @@
-"""By default, one case in twelve of the tests that pack: kernels take long to compile."""
+"""By default, one case in 24 of the tests that pack: kernels take long to compile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-STEP = 12
+STEP = 24
 
 
 @pytest.hookimpl(tryfirst=True)

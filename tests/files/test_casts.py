@@ -116,6 +116,7 @@ def test_unpack_converts(model: Path, tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [-8.0, 7.0]
 
 
+@pytest.mark.full
 def test_a_rule_with_a_dtype_names_its_tensors(model: Path, tmp_path: Path) -> None:
     rules, out = tmp_path / "rules.toml", tmp_path / "out.safetensors"
     rules.write_text('[[rule]]\ntensors = "ids"\nlayout = "tpu"\ndtype = "f32"\n')
@@ -125,6 +126,7 @@ def test_a_rule_with_a_dtype_names_its_tensors(model: Path, tmp_path: Path) -> N
     assert "to convert these too, name them in a rule with a dtype" in result.stderr
 
 
+@pytest.mark.full
 def test_a_plan_warns_once_and_obeys_errstate(model: Path) -> None:
     out = model.with_name("out.safetensors")
     plan = plan_file_pack(model, "{1,0:T(2,2)}", dtype="f16")

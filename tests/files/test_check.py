@@ -83,7 +83,7 @@ def _cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("_cut")
-@pytest.mark.parametrize("layout", few_by_default([*LAYOUTS], 5))
+@pytest.mark.parametrize("layout", few_by_default([*LAYOUTS], 3))
 def test_every_changed_padding_slot_is_counted(tmp_path: Path, layout: str) -> None:
     path, spec = packed(tmp_path, layout)
     slots = padding_of(spec)

@@ -97,6 +97,7 @@ def test_equal_elements_tell_no_order() -> None:
     assert found.format is None
 
 
+@pytest.mark.full
 def test_no_wrong_exact_answer() -> None:
     """Buffers whose truth is kept apart: in formats, with mistakes, damaged, foreign and random."""
     found = answers(1, examples(6, full=500))

@@ -11,7 +11,7 @@ import pytest
 from codegen import AccessMap, CopyOptions, CopyProgram, CopyRequest, Element, strided_map
 from codegen.pipeline.copies import compile_copy
 from codegen.schedule.thresholds import Thresholds
-from tests.tools.extent import is_full
+from tests.tools.extent import few_by_default, is_full
 from tests.tools.replay import Watched, interpreted_when_lowered
 from tilejit.arrays.memory import bytes_map
 from tilejit.arrays.strided import span
@@ -66,11 +66,14 @@ HOW: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize(
     ("name", "how", "thresholds"),
-    [
-        (name, how, (IN_CACHE, PAST_IT)[(m + n) % 2])
-        for m, name in enumerate(COPIES)
-        for n, how in enumerate(HOW)
-    ],
+    few_by_default(
+        [
+            (name, how, (IN_CACHE, PAST_IT)[(m + n) % 2])
+            for m, name in enumerate(COPIES)
+            for n, how in enumerate(HOW)
+        ],
+        2,
+    ),
 )
 def test_every_schedule_gives_the_same_bytes(name: str, how: dict[str, Any], thresholds: Thresholds) -> None:
     dtype, dims, order = COPIES[name]

@@ -90,7 +90,7 @@ def judge(program: CopyProgram) -> None:
 
 
 @STREAM
-@pytest.mark.parametrize("width", few_by_default(WIDTHS, 2))
+@pytest.mark.parametrize("width", few_by_default(WIDTHS, 1))
 def test_every_shape(width: int, stream: bool) -> None:
     some = spread(problems(width), 3)
     for shape in some:
