@@ -236,7 +236,7 @@ def test_round_to_odd() -> None:
         assert np.isnan(compute("round_to_odd", [np.float64("nan")], "f32"))
 
 
-STORED = re.compile(r"vector\.transfer_write|tilejit\.transfer_write|(affine|memref)\.store")
+STORED = re.compile(r"(vector|tilejit)\.(transfer_write|scatter)|(affine|memref)\.store")
 
 
 @pytest.mark.full
