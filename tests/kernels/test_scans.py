@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
@@ -29,7 +29,7 @@ from tests.kernels.scans import (
     sums_before,
     xors,
 )
-from tests.tools.extent import few_by_default
+from tests.tools.extent import examples, few_by_default
 from tests.tools.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
@@ -104,6 +104,7 @@ SPECIAL = (0.0, -0.0, 1.5, -2.5, float("inf"), float("-inf"), float("nan"), 3.0)
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("function", EXTREMES, ids=lambda f: f.__name__)
+@settings(max_examples=examples(10, full=40))
 @given(data=st.data())
 def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, data: st.DataObject) -> None:
     """NaN, infinities and signed zeros as in Python's loop, including which NaN and which zero is kept."""
@@ -116,6 +117,7 @@ def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, 
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [sums, sums_before, differences], ids=lambda f: f.__name__)
+@settings(max_examples=examples(10, full=50))
 @given(data=st.data())
 def test_sums_of_floats_keep_the_loops_error_bound(
     function: Callable[..., Any], dtype: Any, tail: str, data: st.DataObject
