@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from codegen.ir.combiners import scans_by
 from codegen.ir.families import FAMILIES
-from codegen.ir.index import ArrayElement, Index, elements_in, index_symbols
+from codegen.ir.index import Index, elements_in, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
@@ -48,6 +48,7 @@ RANGE = ("begin", BEGIN, "end", END)
 """The range of the loop that calls share."""
 
 LANEWISE = ("select", "cast", "fma", "round_to_odd", "pow")
+"""The operations besides operators whose operands have the lanes of the result."""
 
 
 def verify(function: Function) -> None:
@@ -145,6 +146,8 @@ class Scope:
                     raise self.error(f"{name} is not an instruction")
                 for operand in operands:
                     self.memory(operand) if isinstance(operand, str) else self.index(operand)
+            case _:
+                raise AssertionError(f"verify: no rule for {type(statement).__name__}")
 
     def test(self, test: Compare | Value) -> None:
         """Check a test of an `If`."""
@@ -203,7 +206,7 @@ class Scope:
             if mask != ("i1", value.shape):
                 raise self.error(f"the mask of {value.shape} is {mask}")
         if store.accumulate not in ("", *COMBINERS):
-            raise self.error(f"no combiner is {store.accumulate}")
+            raise self.error(f"{store.accumulate} is not a combiner")
 
     def access(self, access: Load | Store, shape: VectorShape) -> None:
         """Check the memory, the subscripts and the lanes of a load or a store."""
@@ -219,7 +222,7 @@ class Scope:
             if len(entries) not in (0, len(shape)):
                 raise self.error(f"{access.array}: {what} {entries} for lanes {shape}")
         for dim in access.dims:
-            if not (dim is None or 0 <= dim < len(access.subscripts)):
+            if dim is not None and not 0 <= dim < len(access.subscripts):
                 raise self.error(f"{access.array} has no subscript {dim}")
         for step in access.steps:
             self.step(step)
@@ -240,7 +243,7 @@ class Scope:
                 self.step(same)
             case Entries(table, first):
                 if not isinstance(self.names.get(table), ArrayArg):
-                    raise self.error(f"no table is {table}")
+                    raise self.error(f"{table} is not a table")
                 self.index(first)
             case _:
                 self.index(step)
@@ -274,10 +277,12 @@ class Scope:
                 self.value(vector)
                 self.value(start)
                 kinds = {vector.dtype, start.dtype, dtype}
-                if not (combiner in COMBINERS and len(kinds) == 1):
+                if combiner not in COMBINERS or len(kinds) != 1:
                     raise self.error(f"{combiner} of {kinds}")
             case Const():
                 pass
+            case _:
+                raise AssertionError(f"verify: no rule for {type(value).__name__}")
 
     def operation(self, value: Op) -> None:
         """Check the operands of an operation."""
@@ -300,29 +305,27 @@ class Scope:
     def memory(self, name: str) -> None:
         """Check that a name is an array or a buffer."""
         if not isinstance(self.names.get(name), ArrayArg | BufferArg):
-            raise self.error(f"no array or buffer is {name}")
+            raise self.error(f"{name} is not an array or a buffer")
 
     def index(self, index: Index) -> None:
         """Check the names of an index expression."""
-        elements: Iterable[ArrayElement] = elements_in(index)
-        for element in elements:
+        for element in elements_in(index):
             self.memory(element.array)
         self.symbols(index_symbols(index))
 
     def indices(self, names: Iterable[str]) -> None:
         """Check the names of loops along which lanes run."""
         for name in names:
-            if not (not name or self.names.get(name, 0) is None):
-                raise self.error(f"no loop has the index {name}")
+            if name and self.names.get(name, 0) is not None:
+                raise self.error(f"{name} is not the index of a loop")
 
     def symbols(self, symbols: Iterable[str]) -> None:
         """Check the symbols of index expressions: indices, integers, sizes, addresses of buffers."""
         for symbol in symbols:
             array, shape, _ = symbol.partition(".shape[")
             name = array if shape else symbol
-            known = symbol in RANGE or name in self.names
-            if not known:
+            if symbol not in RANGE and name not in self.names:
                 raise self.error(f"{symbol} is unknown")
             kind = self.names.get(name)
-            if isinstance(kind, tuple) and not (kind[0][0] in "iu" and not kind[1]):
-                raise self.error(f"{symbol} is {kind}, and no integer")
+            if isinstance(kind, tuple) and (kind[0][0] not in "iu" or kind[1]):
+                raise self.error(f"{symbol} is {kind}, not an integer")

@@ -53,13 +53,13 @@ GOOD: dict[str, Callable[[], Function]] = {
 ZERO, T, I_END = Const(0.0, "f32"), Local("t", "f32"), index_symbol("y.shape[0]")
 
 BAD: dict[str, tuple[Callable[[], Function], str]] = {
-    "unknown array": (lambda: made(Store("z", (AT,), X)), "no array or buffer is z"),
+    "unknown array": (lambda: made(Store("z", (AT,), X)), "z is not an array or a buffer"),
     "unknown symbol": (lambda: made(Store("y", (index_symbol("k"),), X)), "k is unknown"),
     "index after its loop": (
         lambda: replace(made(), body=(*made().body, Store("y", (AT,), Const(1.0, "f32")))),
         "i is unknown",
     ),
-    "float as a subscript": (lambda: made(Store("y", (index_symbol("s"),), X)), "s is .*, and no integer"),
+    "float as a subscript": (lambda: made(Store("y", (index_symbol("s"),), X)), "s is .*, not an integer"),
     "unknown local": (lambda: made(Store("y", (AT,), Local("a", "f32"))), "a is unknown"),
     "another dtype": (lambda: made(Let("a", X), Store("y", (AT,), Local("a", "f64"))), "a is .*, not f64"),
     "stored dtype": (lambda: made(Store("y", (AT,), Const(1, "i32"))), "y of f32 gets i32"),
@@ -86,7 +86,7 @@ BAD: dict[str, tuple[Callable[[], Function], str]] = {
     "no combiner": (lambda: made(Let("a", Reduce("sub", WIDE, ZERO, "f32"))), "sub of"),
     "lanes of no loop": (
         lambda: made(Let("a", IndexValue(AT, "i64", (4,), ("j",)))),
-        "no loop has the index j",
+        "j is not the index of a loop",
     ),
     "instruction": (lambda: made(Call("launch_missiles")), "launch_missiles is not an instruction"),
     "step": (lambda: made(step=0), "loop i has step 0"),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError, cached, dataclass
-from tilejit.catalog.packing import SAME_ORDER as SAME_ORDER
 from tilejit.catalog.packing import Field, Packing
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType

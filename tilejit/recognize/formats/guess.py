@@ -115,7 +115,7 @@ def _of_planes(
 def _fitting_dims(candidate: Candidate, packing: Packing, size: int) -> tuple[int, ...] | None:
     """Dimensions of an array whose buffers have that many bytes together: few rows, and many columns."""
     axes = [axis for axis in packing.main.axes.split() if axis != "..."]
-    least = tuple((packing.multiples or {}).get(axis, 1) for axis in axes)
+    least = tuple(packing.multiples.get(axis, 1) for axis in axes)
     try:
         sizes = buffer_sizes(candidate.name, least, lookup("f16"), dict(candidate.parameters))
     except LayoutError:

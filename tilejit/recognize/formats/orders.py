@@ -17,10 +17,9 @@ from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec, retyped
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.formats.examples import elements_of, example_planes
-from tilejit.layout.formats.packings import SAME_ORDER
+from tilejit.layout.formats.packings import field_blocking
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.indexing import linear_index
-from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.formats.candidates import ROW_MAJOR, Candidate
 from tilejit.recognize.formats.changes import Index
 from tilejit.recognize.formats.places import (
@@ -188,7 +187,7 @@ def order_of(candidate: Candidate, storage: Storage, dims: tuple[int, ...]) -> O
     if candidate is ROW_MAJOR:
         if storage.cast and storage.bits < 8:
             return None
-        blocking = parse_pattern(SAME_ORDER).blocking(dims, {})
+        blocking = field_blocking(Field(()), dims)
         size = -(-prod(dims) * storage.bits // 8)
         return Order(candidate, storage, dims, "", size, None, (_whole(blocking, storage.bits, size),))
     example = candidate.example_packing
@@ -220,7 +219,7 @@ def _order_of_layout(
 ) -> Order:
     (field,) = packing.fields
     packing.sizes(dims, candidate.name)
-    blocking = parse_pattern(field.pattern or SAME_ORDER).blocking(dims, field.sizes or {})
+    blocking = field_blocking(field, dims)
     size = -(-prod(blocking.padded) * storage.bits // 8)
     fields = (_whole(blocking, storage.bits, size),)
     return Order(candidate, storage, dims, "", size, blocking.padded, fields, padding=field.padding)

@@ -76,7 +76,7 @@ class Planes(NamedTuple):
             fields = place_fields(packing, buffer, sizes, elements)
             if fields and fields[0].records * fields[0].pitch != data.size:
                 return False
-            dtype = (packing.tensors or {}).get(buffer, "").partition(":")[0]
+            dtype = packing.tensors.get(buffer, "").partition(":")[0]
             if dtype not in ("", "any") and not _alike(lookup(dtype), self.types[buffer]):
                 return False
         return True

@@ -13,7 +13,7 @@ from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Field, Packing, Sizes, extents
 from tilejit.copies.plane_fields import Elements, place_fields
 from tilejit.layout.formats.blocking import Blocking, Permutation
-from tilejit.layout.formats.packings import SAME_ORDER
+from tilejit.layout.formats.packings import field_blocking
 from tilejit.layout.text.pattern_text import parse_pattern
 from tilejit.recognize.formats.changes import Index
 
@@ -161,7 +161,7 @@ def _orders(
     """The order of a field's elements, and that of its words."""
     stack = (len(field.planes),) if len(field.planes) > 1 else ()
     dims = (*extents(packing.plane(field.planes[0]).axes, sizes), *stack)
-    blocking = parse_pattern(field.pattern or SAME_ORDER).blocking(dims, field.sizes or {})
+    blocking = field_blocking(field, dims)
     if field.words is None:
         return blocking, None
     shape = extents(field.words[0], sizes)
