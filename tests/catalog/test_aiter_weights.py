@@ -24,6 +24,7 @@ CASES: tuple[tuple[str, str, str, dict[str, int]], ...] = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("case", "name", "dtype", "parameters"), CASES)
 def test_cases(case: str, name: str, dtype: str, parameters: dict[str, Any]) -> None:
     check_case(case, given(case).astype(dtype), name, **parameters)

@@ -9,6 +9,7 @@ import tilejit as tj
 from tests.catalog.cases import check_case, given
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["ascend-fractal-nz", "fractal_nz"])
 def test_fractal_nz(name: str) -> None:
     check_case(
@@ -16,6 +17,7 @@ def test_fractal_nz(name: str) -> None:
     )
 
 
+@pytest.mark.full
 def test_tpu_int4() -> None:
     codes = given("tpu_int4_T64_128_8_1_128x256").astype(np.uint8)
     packed = check_case("tpu_int4_T64_128_8_1_128x256", codes, "tpu-int4")

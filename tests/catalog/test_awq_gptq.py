@@ -78,6 +78,7 @@ def _check_layer(planes: dict[str, Array], layout: str, **parameters: Any) -> tj
     return packed
 
 
+@pytest.mark.full
 def test_gptq_checkpoint_has_the_bytes_of_its_tensors() -> None:
     planes = {**_layer(), "zeros": codes("gptq_qzeros_v1_4x64"), "codes": codes("gptq_qweight_int4_128x64")}
     packed = _check_layer(planes, "gptq-checkpoint", group=32)

@@ -23,6 +23,7 @@ def test_case(case: str, layout: str, parameters: dict[str, int]) -> None:
     check_case(case, given(case).astype(np.uint8), layout, **parameters)
 
 
+@pytest.mark.full
 def test_exl3_tile() -> None:
     check_case("exl3_tile_perm_16x16", given("exl3_tile_perm_16x16").astype(np.uint16), "exl3-tile")
 
@@ -38,6 +39,7 @@ def test_exl2_pads_columns_with_the_middle_code(bits: int) -> None:
     np.testing.assert_array_equal(np.asarray(packed.unpack()), codes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_exl3_trellis_fills_words_from_the_top(bits: int) -> None:
     codes = mix((2, 1, 256), 1 << bits).astype(np.uint8)
@@ -51,6 +53,7 @@ def test_exl3_trellis_fills_words_from_the_top(bits: int) -> None:
     np.testing.assert_array_equal(np.asarray(packed.unpack()), codes)
 
 
+@pytest.mark.full
 def test_exl3_signs() -> None:
     signs = mix((64,), 2).astype(np.uint8)
     assert bytes(tj.pack(signs, "exl3-signs").buffer) == np.packbits(signs, bitorder="little").tobytes()

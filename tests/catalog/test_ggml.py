@@ -17,12 +17,14 @@ def random_bytes(rows: int, size: int, blocks: int) -> Array:
     return mix((rows, blocks * size), 256, 5).astype(np.uint8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RECORDS)
 def test_record(name: str) -> None:
     packed = check_case(name, planes_of(name), CASES[name]["format"])
     assert packed.buffer.shape[0] == CASES[name]["input"]["shape"][0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", SIZES)
 def test_any_bytes_come_back(kind: str) -> None:
     size, block = SIZES[kind]
@@ -50,6 +52,7 @@ def test_q8_k_of_ik_llama() -> None:
     np.testing.assert_array_equal(packed.unpack()["sum"], given["sum"])
 
 
+@pytest.mark.full
 def test_q5_0_writes_bit_4_as_a_word() -> None:
     codes = np.zeros((1, 32), np.uint8)
     codes[0, [0, 9, 31]] = 16

@@ -91,6 +91,7 @@ def test_rows_of_several_matrices_are_interleaved_within_each() -> None:
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("rows", "padding"), [(40, 24), (64, 0), (1, 31)])
 def test_hexagon_writes_missing_rows(rows: int, padding: int) -> None:
     given = planes("q4_0", rows, 64, 16)
@@ -127,6 +128,7 @@ ALL = tuple(
 CODECS = {"ggml-q4_k", "ggml-q5_k", "ggml-q4_kx8", "ggml-q5_kx8", "ggml-tq1_0"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ALL)
 def test_every_plane_is_a_layout_but_for_codecs(name: str) -> None:
     kind = re.sub(r"^\w+-|x\d+$|-r\d$|-tiled$", "", name)

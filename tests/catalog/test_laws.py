@@ -161,6 +161,7 @@ def partners(first: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield second, dims
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first", FORMATS)
 def test_formats_with_equal_planes_convert_into_each_other(first: str) -> None:
     chosen = [*islice(partners(first), 3 if len(FORMATS[first].planes) == 1 else None)]

@@ -34,6 +34,7 @@ def test_marlin_24_stores_the_kept_values_in_the_order_of_columns() -> None:
     check_case("marlin24_int4_64x64", kept, "marlin-24")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", [(1, 64), (96,)])
 def test_scales_per_channel_and_bias_keep_32_columns_together(shape: tuple[int, ...]) -> None:
     """Position 2i + p of a group of 8 columns q has column 8q + 2i + p: a step of 32 columns as 4 x 4 x 2."""

@@ -33,6 +33,7 @@ def preprocessed(codes: Array, sm: int, bits: int) -> bytes:
     return (flat[0::2] | flat[1::2] << 4 if bits == 4 else flat).astype(np.uint8).tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("case", "sm", "bits"), [
     ("trtllm_mixed_gemm_int4_sm80_128x64", 80, 4),
     ("trtllm_mixed_gemm_int8_sm80_128x64", 80, 8),

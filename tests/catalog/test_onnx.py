@@ -9,6 +9,7 @@ import tilejit as tj
 from tests.catalog.cases import Array, check_bytes, check_case, given, mix
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("case", "name", "x"),
     [

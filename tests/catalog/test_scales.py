@@ -37,6 +37,7 @@ def test_128x4(case: str, layout: str) -> None:
     check_case(case, given(case).astype(np.uint8), layout)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("case", "layout"), [
     ("triton_blackwell_scale_10x200", "blackwell-mx-scale"),
     ("triton_hopper_scale_w8_256x8", "hopper-mx-scale"),
@@ -80,6 +81,7 @@ def test_hopper_warps(warps: int) -> None:
     np.testing.assert_array_equal(packed_bytes(x, "hopper-mx-scale", num_warps=warps), tiles.reshape(-1))
 
 
+@pytest.mark.full
 def test_gfx1250_does_not_pad_few_columns() -> None:
     x = scales(2, 130)
     full = np.pad(x, ((0, 0), (0, 126)))
@@ -93,6 +95,7 @@ def aiter_order(full: Array) -> Array:
     return full.reshape(rows // 32, 2, 16, columns // 8, 2, 4).transpose(0, 3, 5, 2, 4, 1).reshape(-1)
 
 
+@pytest.mark.full
 def test_aiter_pads_with_0() -> None:
     x = scales(300, 9)
     np.testing.assert_array_equal(packed_bytes(x, "aiter-shuffle-scale"), aiter_order(padded(x, 256, 8)))

@@ -21,11 +21,13 @@ CASES: tuple[tuple[str, str, str, dict[str, int]], ...] = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("case", "name", "dtype", "parameters"), CASES, ids=[case for case, *_ in CASES])
 def test_cases(case: str, name: str, dtype: str, parameters: dict[str, int]) -> None:
     check_case(case, given(case).astype(dtype), name, **parameters)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "dims"), [("tegra-block-linear", (20, 33)), ("psp-swizzled", (9, 32))])
 @pytest.mark.parametrize("dtype", ["u2", "u4", "c16"])
 def test_pixels_and_their_bytes_are_laid_out_alike(name: str, dims: tuple[int, int], dtype: str) -> None:

@@ -11,6 +11,7 @@ import tilejit as tj
 from tests.catalog.cases import Array, check_case, given, mix
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("rows", "columns", "kr", "sr"), [(16, 10, 1, 1), (10, 10, 4, 1), (16, 12, 1, 4)])
 def test_f32(rows: int, columns: int, kr: int, sr: int) -> None:
     case = f"xnnpack_f32_goi_nr8_kr{kr}_sr{sr}_{rows}x{columns}"
@@ -19,6 +20,7 @@ def test_f32(rows: int, columns: int, kr: int, sr: int) -> None:
     check_case(case, {"weights": weights, "bias": bias}, "xnnpack-gemm", nr=8, kr=kr, sr=sr)
 
 
+@pytest.mark.full
 def test_qs8() -> None:
     weights = (mix((8, 8), 256) - 128).astype(np.int8)
     planes = {"weights": weights, "bias": 10 * np.arange(8, dtype=np.int32)}

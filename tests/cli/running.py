@@ -5,18 +5,21 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer import main, testing
 
 from tests.tools.oracle import environment
 from tilejit.cli import app
 from tilejit.copies import warming
 
 ROOT = Path(__file__).parents[2]
+testing._get_command = cache(main.get_command)  # type: ignore[attr-defined]
+"""typer's runner makes all commands again for every run, which takes longer than most tests."""
 SHELL = ("<", ">", "|")
 """Characters that make a command need a shell."""
 COMMAND = (sys.executable, "-c", "from tilejit.cli import main; main()")
@@ -24,7 +27,7 @@ COMMAND = (sys.executable, "-c", "from tilejit.cli import main; main()")
 
 def run(*arguments: object, columns: int = 80) -> Any:
     """Run a command here and return its result."""
-    return CliRunner().invoke(
+    return testing.CliRunner().invoke(
         app, [str(a) for a in arguments], env={"COLUMNS": str(columns), "NO_COLOR": None}
     )
 

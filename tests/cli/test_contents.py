@@ -45,6 +45,7 @@ def test_tensors_are_listed_with_layouts_and_padding(packed: Path) -> None:
     assert found["total"]["padding_bytes"] == sum(row["padding_bytes"] for row in found["tensors"])
 
 
+@pytest.mark.full
 def test_a_page_does_not_replace_what_it_shows(packed: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((8, 8), np.float32))
     assert run("pack", tmp_path / "x.npy", tmp_path / "y.npy", "--layout", "tpu").exit_code == 0

@@ -324,6 +324,7 @@ def test_a_link_as_the_list_of_finished_shards_is_not_followed(shards: Path) -> 
     assert [p.name for p in packed.iterdir()] == [DONE_NAME]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "command", [("pack", "--layout", "tpu"), ("unpack",), ("relayout", "--layout", "tpu")]
 )

@@ -44,6 +44,7 @@ def test_a_npy_file_is_packed_and_unpacked(array: Path) -> None:
     assert back.read_bytes() == array.read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["y.npy", "a b'c.npy", "-y.npy"])
 @pytest.mark.parametrize("layout", ["tpu", "C", "(33,300):(300,1)", "(m mi) n -> m n mi, mi=2"])
 def test_the_unpack_command_runs_as_printed(

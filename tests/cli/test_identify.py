@@ -24,6 +24,7 @@ def dump(tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "dump.safetensors"), str(tmp_path / "model.safetensors")
 
 
+@pytest.mark.full
 def test_tensors_beside_their_originals(dump: tuple[str, str]) -> None:
     lines = run("identify", dump[0], "--against", dump[1], columns=200).stdout.splitlines()
     assert any(line.startswith("w: exact: marlin-int4") for line in lines)

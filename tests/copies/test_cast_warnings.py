@@ -100,6 +100,7 @@ def test_values_that_numpy_ignores_raise_nothing() -> None:
         tj.pack(x, "f32[60,130]{1,0:T(8,128)}", casting="same_kind")
 
 
+@pytest.mark.full
 def test_f16_reports_underflow_if_asked() -> None:
     x = spoiled(1e-9, np.float32)
     target = tj.pack(np.zeros((5, 7), np.float16), f"f16[5,7]{TILES}")
@@ -115,6 +116,7 @@ def test_f16_reports_underflow_if_asked() -> None:
     assert said(lambda: tj.pack(x, f"f16[5,7]{TILES}", casting="same_kind")) == []
 
 
+@pytest.mark.full
 def test_discarded_imaginary_parts_warn() -> None:
     x = np.full((5, 7), 1 + 2j)
     words = ["Casting complex values to real discards the imaginary part"]

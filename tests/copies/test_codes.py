@@ -37,6 +37,7 @@ def bit_stream(values: np.ndarray[Any, Any], bits: int) -> bytes:
     return np.packbits(rows.reshape(-1), bitorder="little").tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", WIDTHS)
 def test_codes_are_the_low_bits_of_bytes(name: str) -> None:
     x, element = codes(name), primitive_type(name)

@@ -44,6 +44,7 @@ def test_both_functions(make: Callable[[], tj.TiledArray], ids: list[int]) -> No
     assert gathered.report() != scattered.report()
 
 
+@pytest.mark.full
 def test_the_explained_program_gives_the_same_result() -> None:
     """The program is run on the addresses of the arrays."""
     out = np.zeros((3, 8, 128), np.float32)

@@ -64,7 +64,7 @@ def places(itemsize: int) -> tuple[tuple[bool, int, int], ...]:
     return (True, 0, 1), (False, 0, 3), (False, itemsize, 1), (True, LINE - itemsize, 2)
 
 
-@pytest.mark.parametrize(("dtype", "shape", "order"), few_by_default(PERMUTED, 2), ids=str)
+@pytest.mark.parametrize(("dtype", "shape", "order"), few_by_default(PERMUTED, 1), ids=str)
 def test_permuted_arrays(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     values = content(dtype, shape)
     want = values.transpose(order).tobytes()
@@ -80,6 +80,7 @@ def test_permuted_arrays(dtype: str, shape: tuple[int, ...], order: tuple[int, .
         assert arenas[1].untouched()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("skipped", [0, 1, 15])
 def test_rows_that_run_backwards(skipped: int) -> None:
     """The lowest byte is before the address of the array, and may begin a line or not."""
@@ -140,6 +141,7 @@ def test_a_conversion_warns_once(threads: int) -> None:
     assert np.isinf(dst).sum() == 1
 
 
+@pytest.mark.full
 def test_a_conversion_into_its_own_memory() -> None:
     memory = numbers("f4", (2100 * 2101,))
     src = memory.reshape(2100, 2101)

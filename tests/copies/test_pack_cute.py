@@ -50,6 +50,7 @@ def memory() -> tuple[Guarded, Guarded]:
     return Guarded(1 << 20), Guarded(1 << 20)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("text", "dims"), TEXTS, ids=lambda value: str(value))
 @pytest.mark.parametrize("name", ["u1", "f2", "f8", "c16"])
 def test_every_element_is_at_its_offset(text: str, dims: tuple[int, ...], name: str) -> None:
@@ -66,6 +67,7 @@ def test_every_element_is_at_its_offset(text: str, dims: tuple[int, ...], name: 
     assert t[tuple(n - 1 for n in dims)] == x[tuple(n - 1 for n in dims)]
 
 
+@pytest.mark.full
 @given(cute_shapes(), st.integers(0, 2**32 - 1))
 def test_pack_and_unpack_between_guard_pages(
     memory: tuple[Guarded, Guarded], shape: CuteShape, number: int

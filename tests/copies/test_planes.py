@@ -334,6 +334,7 @@ def test_arrays_without_elements(dims: tuple[int, int]) -> None:
     tj.pack(planes, "ggml-q4_0", out=np.zeros(0, np.uint8))
 
 
+@pytest.mark.full
 def test_relayout_to_a_layout_takes_its_options() -> None:
     codes = mix((32, 6), 8).astype(np.uint8)
     packed = tj.pack(codes, "gptq", bits=3)

@@ -73,6 +73,7 @@ FLAGGED = {
 """Conversions of one element that NumPy warns of."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FLAGGED)
 def test_conversions_warn_each_time(name: str) -> None:
     dtype, to, value, said = FLAGGED[name]

@@ -236,6 +236,7 @@ def test_many_tiles_and_several_threads(text: str, threads: Any) -> None:
         assert again.buffer.tobytes() == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", SPECS)
 def test_threads_that_gather_and_scatter_at_once(text: str) -> None:
     """The same kinds of calls, with arrays of their own, also refused ones."""

@@ -180,7 +180,7 @@ def padded_tiles(x: Array, spec: tj.Shape, value: int) -> Array:
     return y.transpose(axes).reshape(-1, *sizes).astype(x.dtype)
 
 
-@pytest.mark.parametrize("text", few_by_default(CASES, 5))
+@pytest.mark.parametrize("text", few_by_default(CASES, 2))
 def test_tiles_of_an_array(text: str) -> None:
     """Elements at their logical places, padding as stored, in layouts of every kind."""
     spec = tj.Shape.parse(text)

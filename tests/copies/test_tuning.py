@@ -140,6 +140,7 @@ def test_sizes_change_the_kernels_and_not_the_bytes(kind: str) -> None:
     assert len(sources) == 2
 
 
+@pytest.mark.full
 def test_threads_share_super_vectors_larger_than_the_array() -> None:
     x = counted(4096, 256)
     for size in ((1 << 17, 8), (8, 1 << 17)):

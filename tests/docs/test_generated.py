@@ -82,6 +82,7 @@ def test_links_to_families_are_anchors(text: str) -> None:
         assert f"[{family.title}](#{slug})" in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["ggml-q4_0", "gptq-checkpoint", "bitsandbytes-nf4", "tenstorrent-bfp8_b"])
 def test_formats_of_planes_have_a_table_of_bytes(name: str) -> None:
     section = gallery.section(name, "pictures")

@@ -84,6 +84,7 @@ def test_of_several_dtypes() -> None:
         same_bits(tj.elementwise(function)(n, x), function(n, x))
 
 
+@pytest.mark.full
 def test_of_booleans() -> None:
     x = np.array([True, False])
     same_bits(tj.elementwise(np.conjugate)(x), np.conjugate(x))

@@ -19,6 +19,7 @@ SCALE = tj.elementwise(lambda a, b, s: a * s + b)
 SMALL, LARGE = (21, 30), (1003, 517)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("layout", few_by_default(LAYOUTS, 2))
 @pytest.mark.parametrize("dims", [SMALL, LARGE])

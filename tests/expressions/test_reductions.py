@@ -135,6 +135,7 @@ def test_expressions_may_follow_reductions(name: str) -> None:
         assert np.allclose(one, two, rtol=1e-5)
 
 
+@pytest.mark.full
 def test_each_result_has_its_own_shape() -> None:
     one, two, three = tj.elementwise(lambda a, b: (a + b, b * 2, np.sum(b)))(X, X[0])
     assert np.array_equal(one, X + X[0])

@@ -185,6 +185,7 @@ def test_every_lost_value_counts_once(
     assert found == Losses(8, **losses)
 
 
+@pytest.mark.full
 def test_a_resumed_run_says_which_losses_it_cannot_count(tmp_path: Path) -> None:
     """A summary of the second run alone would suggest that the first one lost nothing."""
     model, out = tmp_path / "model", tmp_path / "out"

@@ -67,6 +67,7 @@ def test_a_packed_array_is_restored(paths: tuple[Path, Path, Path], name: str) -
     assert np.array_equal(result, ARRAYS[name])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu"])
 def test_raw_elements_are_read_by_the_given_dtype_and_written_as_numpy_does(
     paths: tuple[Path, Path, Path], name: str
@@ -265,6 +266,7 @@ def test_a_buffer_of_another_size_is_refused(paths: tuple[Path, Path, Path]) -> 
         unpack_file(source, packed, "f32[5]")
 
 
+@pytest.mark.full
 def test_raw_elements_take_the_dtype_of_a_complete_layout(paths: tuple[Path, Path, Path]) -> None:
     """np.load returns bf16 as '|V2'; a layout that names bf16 says what the bytes are."""
     source, packed, back = paths

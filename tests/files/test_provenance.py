@@ -90,6 +90,7 @@ def test_what_says_that_it_is_packed_is_not_packed_again(tmp_path: Path, name: s
     assert {p: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", KINDS)
 def test_files_packed_several_times_are_unpacked_one_by_one(tmp_path: Path, name: str) -> None:
     path, raw = packed(tmp_path, name), (("--raw",) if name == "x.pt" else ())
@@ -121,6 +122,7 @@ def test_a_relayout_replaces_the_last_packing(tmp_path: Path) -> None:
     assert twice.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("dtype", "layout"),
     [
@@ -269,6 +271,7 @@ def test_a_renamed_file_is_recognized_by_the_record_left_behind(tmp_path: Path, 
     assert np.array_equal(unpacked(renamed), SCALES)
 
 
+@pytest.mark.full
 def test_records_follow_links(tmp_path: Path) -> None:
     """A link may lead to the file, as may one beside a linked record."""
     path, link, out = packed(tmp_path, "x.npy"), tmp_path / "links" / "y.npy", tmp_path / "out.npy"

@@ -188,6 +188,7 @@ def test_arrays_without_elements_and_elements_of_four_bits(tmp_path: Path) -> No
     assert np.load(out) == 1
 
 
+@pytest.mark.full
 def test_raw_bytes_replace_a_record(tmp_path: Path) -> None:
     """The record of a .npy file must not describe the raw bytes that replace it."""
     plain, packed = tmp_path / "plain", tmp_path / "packed"

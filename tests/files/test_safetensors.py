@@ -102,6 +102,7 @@ def test_only_the_requested_tensors_are_packed(source: Path) -> None:
     assert back.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.full
 def test_a_dtype_converts_on_the_way(source: Path) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
     plan_file_pack(source, "tpu", tensors=["weight"], dtype="bf16").write(packed)

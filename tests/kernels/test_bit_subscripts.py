@@ -93,6 +93,7 @@ def test_kernels_agree_with_python(function: Callable[..., None], size: Any, tai
             np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", few_by_default(["?", "u1", "i2", "f2", "u4", "i8"], 2))
 def test_dtypes(dtype: str) -> None:
     for function in (swizzled, unswizzled, halves):
@@ -237,6 +238,7 @@ def test_arguments_and_elements() -> None:
             tj.kernel(crossed)(y, np.array([0, wrong]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("index_bounds", ["check", "mask"])
 def test_large_unsigned_elements_are_refused(index_bounds: str) -> None:
     """Subscripts of 64 bits are signed, so bits and remainders of larger numbers would be wrong."""

@@ -277,6 +277,7 @@ def test_numbers_are_returned(reduce: Any, dtype: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.full
 def test_kernels() -> None:
     @tj.kernel
     def scale(x, y, by, times):  # type: ignore[no-untyped-def]

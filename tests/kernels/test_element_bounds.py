@@ -117,6 +117,7 @@ def test_the_inner_loop_vectorizes() -> None:
     assert "elements of col and ptr are subscripts: calls check them" in kernel.report()
 
 
+@pytest.mark.full
 def test_bounds_that_cross_are_empty_loops() -> None:
     y, x, val, col, _ = matrix(4, "i8")
     ptr = np.array([9, 3, 7, 7, 2])
@@ -182,6 +183,7 @@ def test_shorter_arrays_are_checked_again() -> None:
         kernel(y, x, val, col, ptr)
 
 
+@pytest.mark.full
 def test_loops_without_iterations_until_bounds_change() -> None:
     """There are no matrix elements, so every bound except 0 is outside."""
     y, x, none, ptr = np.ones(3), np.ones(11), np.ones(0), np.zeros(4, np.int64)

@@ -65,6 +65,7 @@ def test_kernels_agree_with_python(case: Case, tail: str) -> None:
                      arguments(case, dtype, index, max(size, 3))[2])  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("dtype", "index"),
     few_by_default([(dtype, index) for n, dtype in enumerate(DTYPES) for index in INTEGERS[n % 2 :: 2]], 5),
@@ -258,6 +259,7 @@ def test_subscripts_must_not_change_during_a_call(index_bounds: str) -> None:
         tj.kernel(index_bounds=index_bounds)(invert)(np.arange(4))
 
 
+@pytest.mark.full
 def test_arrays_that_share_memory_run_in_order() -> None:
     """x and y are one array, or overlap."""
     for function in (gather, scatter, add_at):

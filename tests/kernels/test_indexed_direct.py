@@ -22,6 +22,7 @@ def repeat(kernel: Any, *given: Any) -> None:
         kernel(*given)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("case", "index"),
     few_by_default([(case, INTEGERS[k % 8]) for n, case in enumerate(CASES) for k in (n, n + 3)], 5),

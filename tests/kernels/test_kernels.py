@@ -182,6 +182,7 @@ def test_tails(function: Callable[..., Any], tail: str) -> None:
         same(made, function, arguments(np.float32, 5, columns))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", few_by_default(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8"], 4))
 @pytest.mark.parametrize("function", [scaled, chosen, index_used, accumulating], ids=lambda f: f.__name__)
 def test_dtypes(function: Callable[..., Any], dtype: str) -> None:
@@ -450,6 +451,7 @@ def test_warnings_name_the_line_of_the_call() -> None:
 FACTOR = 2
 
 
+@pytest.mark.full
 def test_globals_keep_their_values_until_specialized_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the docstrings say: until the function is specialized again."""
 
@@ -486,6 +488,7 @@ double_again = tj.kernel(virtual_vector_size=16)(double)
 gauss = tj.elementwise(blurred, fastmath=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", [named_twice, named_sum, double_again, gauss], ids=lambda k: k.__name__)
 def test_copies_and_pickles(kernel: Any) -> None:
     """Before a call and after several, which native code answers: the same function and options."""
@@ -509,6 +512,7 @@ def test_kernels_of_lambdas_are_copied() -> None:
     assert np.array_equal(copy.deepcopy(half)(x), half(x))
 
 
+@pytest.mark.full
 def test_keywords_and_defaults() -> None:
     @tj.kernel
     def power(x, y, factor=2, more=1.5):
@@ -620,6 +624,7 @@ def filled(x, y, n):
         y[i] = n
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("n", "fits"), [(200, True), (5, True), (4, False), (300, False), (1 << 40, False)])
 @pytest.mark.parametrize("function", [raised, filled], ids=lambda f: f.__name__)
 def test_python_integers_fit_or_are_refused(function: Callable[..., Any], n: int, fits: bool) -> None:
@@ -640,6 +645,7 @@ def test_python_integers_fit_or_are_refused(function: Callable[..., Any], n: int
 EVEN_SIZES = [(16, (5, 64), (5, 65)), ((4, 16), (8, 32), (6, 32)), ((2, 8), (4, 24), (4, 25))]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "even", "odd"), EVEN_SIZES, ids=str)
 def test_assume_divisible_in_two_dimensions(size: Any, even: Any, odd: Any) -> None:
     kernel = tj.kernel(virtual_vector_size=size, tail="assume_divisible")(scaled)
@@ -702,6 +708,7 @@ def without_exceptions(x, y, n):
         y[i, 2] = math.isnan(math.sqrt(x[i]))
 
 
+@pytest.mark.full
 def test_kernels_compute_where_python_raises() -> None:
     y = np.zeros((3, 3), np.int64)
     tj.kernel(without_exceptions)(np.array([-1.0, 4.0, -2.0]), y, 0)
@@ -942,6 +949,7 @@ def halved(x, y):
         y[i] = x[i // 2]
 
 
+@pytest.mark.full
 def test_fastmath_contracts_and_stays_close() -> None:
     def polynomial(a, b, c, alpha):
         for i in range(a.shape[0]):
@@ -967,6 +975,7 @@ def at_lower_levels() -> AtLevels:
     )
 
 
+@pytest.mark.full
 def test_memory_mapped_arrays_are_distinguished_by_dtype(tmp_path: Path) -> None:
     """A kernel for one dtype, order and rank of numpy.memmap arrays runs for no other."""
 

@@ -45,6 +45,7 @@ def test_a_description_is_complete(name: str) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", few_by_default([*LAYOUTS, *TAGS], 30))
 def test_the_listed_ranks_and_dtypes_are_those_accepted(name: str) -> None:
     found = tj.describe_format(name)

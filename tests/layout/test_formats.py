@@ -115,6 +115,7 @@ def test_formats_without_a_rule_say_so() -> None:
         named_format("tpu", "token", ())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "dtype", "advice"),
     few_by_default(

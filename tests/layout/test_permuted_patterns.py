@@ -83,6 +83,7 @@ def packed(
     return out
 
 
+@pytest.mark.full
 @given(permuted())
 @settings(max_examples=examples(40, full=400))
 def test_a_permuted_pattern_moves_the_index_of_an_axis(case: Any) -> None:
@@ -131,6 +132,7 @@ def test_a_swizzled_tile_is_kept_and_explained() -> None:
     assert "Sw<3,3,3>" in str(tj.show(t.layout))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [8, 200])
 @pytest.mark.parametrize("bits", [4, 8])
 def test_a_table_of_rows(size: int, bits: int) -> None:

@@ -34,6 +34,7 @@ INNER: tuple[tuple[str, dict[str, Any]], ...] = (
 CASES = (((128, 256), "Sw<3,4,3>", 0), ((37, 150), "Sw<2,3,3>", 0), ((37, 150), "Sw<2,1,-4>", 5))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dims", "swizzle", "offset"), CASES, ids=str)
 @pytest.mark.parametrize(("inner", "parameters"), few_by_default(INNER, 2), ids=str)
 def test_slots_are_swizzled(
@@ -131,6 +132,7 @@ def test_other_mistakes() -> None:
         tj.as_layout("Sw<2,3,3> o 0 o {1,0}", dtype="s16", dims=(9, 256), mr=8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ["Sw<1,1,2> o 0 o (m mi) n -> m n mi, mi=4", "Sw<1,1,2> o 0 o {1,0:T(4,1)}"])
 def test_the_command_line_reads_it(text: str, tmp_path: Path) -> None:
     spec = tj.as_layout(text, dtype="f32", dims=(8, 4))

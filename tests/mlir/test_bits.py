@@ -23,6 +23,7 @@ def swizzled(y, x, n):
 ARGUMENTS = [ArrayArg("y", "f64", 2, "C"), ArrayArg("x", "f64", 2, "C"), ScalarArg("n", "weak_int")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [None, (4,), (16,), (2, 8)], ids=str)
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_printed_text_is_read_back(sizes: tuple[int, ...] | None, interpreted: bool) -> None:

@@ -17,6 +17,7 @@ WIDE = mlir.super_vectorize(ONE_LOOP, virtual_vector_size=16)
 UNMASKED = WIDE.replace("%C[%i], %4 :", "%C[%i] :")
 
 
+@pytest.mark.full
 def test_texts_that_agree() -> None:
     checked = mlir.check(ONE_LOOP, WIDE)
     assert checked.functions == ("f",)

@@ -62,6 +62,7 @@ func.func @add_at(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [None, 8, 64])
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_gathers(sizes: int | None, interpreted: bool) -> None:

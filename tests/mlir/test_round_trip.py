@@ -33,6 +33,7 @@ def printed(case: OptCase) -> str:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", few_by_default(CASES, 1), ids=str)
 def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
@@ -110,6 +111,7 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", few_by_default(OPERATIONS, 2))
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives the same as arithmetic on numbers."""

@@ -31,6 +31,7 @@ def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:
         assert result == np.float32(9.0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_vecred_runs(interpreted: bool) -> None:
     """The sum of 500 cosines. The 12 elements after them may be anything."""

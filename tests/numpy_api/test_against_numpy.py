@@ -34,6 +34,7 @@ def test_array_and_asarray(x: Any, order: Any, copy: bool | None) -> None:
         assert np.may_share_memory(ours[0], x) == np.may_share_memory(expected[0], x) or x.size == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["array", "asarray"])
 def test_order_a_of_conversions(name: str) -> None:
     """NumPy keeps the order of axes in a conversion. Without one, the result is in C order."""
@@ -45,6 +46,7 @@ def test_order_a_of_conversions(name: str) -> None:
             assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.full
 @EXAMPLES
 @given(drawn.arrays(), st.integers(0, 6))
 def test_ndmin(x: Any, ndmin: int) -> None:
@@ -75,6 +77,7 @@ def test_require(x: Any, dtype: Any, requirements: list[str]) -> None:
 NUMBERS = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", ">f4", ">i2")
 
 
+@pytest.mark.full
 @EXAMPLES
 @given(
     st.sampled_from(NUMBERS).flatmap(lambda name: drawn.arrays(np.dtype(name))),

@@ -185,6 +185,7 @@ def test_equal_dtypes_keep_their_identity(name: str, dtypes: Any) -> None:
         assert told[0] == told[1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
 def test_small_results_own_their_memory(order: Any) -> None:
     """In any order of axes, they can be resized in place, like NumPy's."""

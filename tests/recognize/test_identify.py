@@ -85,12 +85,14 @@ def test_damaged_padding_still_tells_formats_apart() -> None:
     assert (found.verdict, found.matches[0].format) == ("near", "exl2-q_weight")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     assert tj.identify(data, CODES[:64, :128]).verdict == "unknown"
 
 
+@pytest.mark.full
 def test_equal_elements_tell_no_order() -> None:
     found = tj.identify(tj.pack(np.zeros_like(CODES), "awq-gemm"), np.zeros_like(CODES))
     assert found.verdict == "ambiguous"

@@ -146,6 +146,7 @@ def test_the_functions_are_those_of_libraries(name: str) -> None:
     assert sha256(data).hexdigest().startswith(digest)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PACKERS)
 def test_packers_of_codes(name: str) -> None:
     pack, dims, layout = PACKERS[name]

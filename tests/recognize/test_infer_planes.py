@@ -81,6 +81,7 @@ def test_a_range_of_all_codes() -> None:
     assert [(plane.low, plane.bits) for plane in found.planes] == [(0, 4), (4, 2)]
 
 
+@pytest.mark.full
 def test_layouts_of_planes() -> None:
     """Each plane has a layout, which reads its part of the buffer."""
     codes = np.random.default_rng(1).integers(0, 64, (64, 64)).astype(np.uint8)

@@ -144,6 +144,7 @@ def test_ranges_are_for_integers() -> None:
         tj.infer(np.copy, "f32", DIMS, value_range=(0, 1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ARRAYS)
 def test_every_dtype(name: str) -> None:
     element = PRIMITIVE_TYPES[name]

@@ -25,6 +25,7 @@ def test_random_planes_have_codes_in_range() -> None:
     assert tried
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("columns", [512, 650])
 def test_a_large_array_is_found_by_its_first_rows(columns: int) -> None:
     codes = np.random.default_rng(0).integers(-4, 4, (1024, columns), np.int8)

@@ -183,6 +183,7 @@ def test_linear_index_with_tile_as_two_parts(d: tuple[int, ...], t: tuple[int, .
         assert tj.linear_index(shape, e) == tile * prod(t) + linear_index(remainders(e, t), t)
 
 
+@pytest.mark.full
 @cases
 def test_quotients_number_the_tiles(d: tuple[int, ...], t: tuple[int, ...]) -> None:
     """They are an index into an array of tiles, and remainders are an index into a tile."""

@@ -77,6 +77,7 @@ def test_one_compact_vector_type() -> None:
     assert [text.count(op) for op in ("transfer_read", "arith.addf", "transfer_write")] == [2, 1, 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [16, (2, 8)], ids=str)
 def test_multiples_of_a_hardware_vector(size: Any) -> None:
     """vector<16xf32> and vector<2x8xf32> for registers of 8."""
@@ -145,6 +146,7 @@ def lanes(kernel: Any) -> list[int]:
     return [int(extent) for extent in shape.split("x")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("counts", [(2, 2), (4, 1), (6, 4)], ids=str)
 def test_multiples_of_cores_by_hardware_vectors(counts: tuple[int, int]) -> None:
     """CPU: vector<k' . cores x k . HW>, a loop for each."""
@@ -161,6 +163,7 @@ def weighted(a, w, c):
                 c[i, j, k] = a[i, j, k] * w[k]
 
 
+@pytest.mark.full
 def test_multiples_of_sockets_by_cores_by_hardware_vectors() -> None:
     """CPU: vector<sockets x k' . cores x k . HW>, three loops."""
     a = np.arange(8 * 9 * 70, dtype=np.float32).reshape(8, 9, 70)
@@ -172,6 +175,7 @@ def test_multiples_of_sockets_by_cores_by_hardware_vectors() -> None:
     assert shape("4*sockets", "6*cores", "2*hw") == [2 * sockets, 3 * cores, 2 * hardware]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("size", "shape"), [("2*warp", "64"), (("warp", 2), "32x2"), (("2*warp", 4), "64x4")], ids=str
 )
@@ -264,6 +268,7 @@ def in_parallel(y, k):
         y[i + k] = 0.5 * y[i]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
@@ -316,6 +321,7 @@ def test_pattern_2_dependence_analysis() -> None:
     assert "loop i: scalar, other-loop-chosen: j run as lanes" in str(added(virtual_vector_size=16).report())
 
 
+@pytest.mark.full
 def test_benefit_vectors_are_protected_from_later_passes() -> None:
     """Tiling and threads leave the shape as it is."""
     for options in ({"parallel": 2}, {"vectorize_at": "after_tile"}, {"tail": "scalar"}, {"fastmath": True}):
@@ -363,6 +369,7 @@ def test_patterns_4_and_5_after_tiling() -> None:
     assert "tiles 32x32 | super-vectors 16" in str(kernel.report())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_tiles_need_not_be_full(tail: str) -> None:
     """40 x 300 is not a multiple of 32 x 32."""

@@ -62,6 +62,7 @@ def in_turns(*calls: Any) -> Iterator[list[Any]]:
         yield [call() for call in calls]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dtype", "dims", "layout"), few_by_default(LAYOUTS, 6), ids=IDS)
 @pytest.mark.parametrize("order", ["C", "F", "reversed"])
 def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layout: str, order: str) -> None:
@@ -119,6 +120,7 @@ def test_plans_equal_the_calls(dtype: str, dims: tuple[int, ...], layout: str) -
         spoil(out.buffer)
 
 
+@pytest.mark.full
 def test_conversions_byte_orders_and_strides() -> None:
     x = np.arange(60, dtype=">f4").reshape(6, 10)
     pack = tj.plan_pack("{1,0:T(2,2)}", x.shape, x.dtype)

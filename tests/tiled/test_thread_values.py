@@ -75,6 +75,7 @@ def test_every_thread_has_its_values_of_every_tile(tiler: Any, layout_tv: Layout
     assert (whole.reshape(layout_tv.size, -1, order="F") == grid[offsets(layout_tv)]).all()
 
 
+@pytest.mark.full
 def test_threads_write_their_values() -> None:
     x = np.zeros((16, 8), np.int64)
     t = tj.pack(x, "((2,8),8):((1,16),2)")

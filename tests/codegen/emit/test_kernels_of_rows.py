@@ -86,6 +86,7 @@ TAILS = [
 """Rows that run in lanes, with one of the tails in turn, and the others with masks."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(
     ("row", "tail"), few_by_default(TAILS, 7), ids=lambda given: getattr(given, "name", given)

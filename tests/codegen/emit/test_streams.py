@@ -121,6 +121,7 @@ def test_every_alignment(function: Callable[..., None], dtype: Any) -> None:
                 assert target.untouched()
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("columns", [1023, 1024, 1291])
 def test_rows_begin_anywhere(columns: int) -> None:

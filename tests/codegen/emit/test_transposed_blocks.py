@@ -118,6 +118,7 @@ def test_three_dimensions(function: Callable[..., Any], sizes: tuple[int, ...]) 
     check(function, kernel, a, np.zeros(a.shape[::-1] if function is outermost_turned else (11, 21, 19), "f"))
 
 
+@pytest.mark.full
 def test_no_byte_outside_the_arrays_is_touched() -> None:
     kernel = tj.kernel(virtual_vector_size=(16, 16))(doubled)
     source, target = Guarded(1 << 14), Guarded(1 << 14)

@@ -78,6 +78,7 @@ def test_compiled_kernels_agree() -> None:
         assert given[3].tolist() == wanted.tolist()
 
 
+@pytest.mark.full
 def test_random_kernels() -> None:
     """A fixed set of random kernels; the soak draws others."""
     agreed = 0

@@ -16,6 +16,7 @@ from tilejit.copies.convert import pack, unpack
 INTERPRETED_BYTES = 5000
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", few_by_default(range(60), 6))
 def test_kernels_boxes_and_loops_give_the_same_bytes(number: int, seed: int) -> None:
     """Pack and unpack: for every program that ran, boxes and loops give the same bytes as the kernel."""

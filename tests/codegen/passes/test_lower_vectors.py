@@ -105,6 +105,7 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
         check(row.kernel, wide, schedule, numbers)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("row", "tail"), few_by_default(STRIPS, 12), ids=lambda given: getattr(given, "name", given)
 )
@@ -159,6 +160,7 @@ def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
         check(kernel, wide, schedule, numbers)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "body",
     [

@@ -59,6 +59,7 @@ def test_dependences_that_lead_back_to_an_earlier_tile(body: Statement, back: bo
     assert bool(tile_function(kernel, {}).tiles) != back
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_kernels_run_in_tiles(tail: str) -> None:
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile", tail=tail)(scaled)

@@ -142,6 +142,7 @@ def check_that_each_byte_counts(launch: Launch) -> None:
                 check_buffers(function, one_less(given, side, which))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_one_byte_less_is_refused_in_golden_copies(name: str) -> None:
     for launch in boxes_of(program_of(name)):

@@ -107,6 +107,7 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
         return np.asarray(family.meaning(chosen, made))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize(
     "name", few_by_default(sorted(FAMILIES.keys() - {"transpose"}), 2)

@@ -102,6 +102,7 @@ def test_every_alignment(name: str, thresholds: Thresholds) -> None:
     both_ways(spec_of(name), thresholds, range(64))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("name", ["pieces of 8 bytes", "rows of an array into tiles"])
 def test_threads(name: str, threads: int) -> None:
@@ -109,6 +110,7 @@ def test_threads(name: str, threads: int) -> None:
     both_ways(spec_of(name), PAST_IT, range(8), threads=threads)
 
 
+@pytest.mark.full
 def test_random_layouts(seed: int) -> None:
     """The boxes one by one, and the loops of the kernels, leave the bytes that the definition gives."""
     for number in range(examples(10, full=100)):

@@ -57,6 +57,7 @@ def test_every_short_float_is_known() -> None:
     assert all(kind.bits == 8 * dtype(name).itemsize for name, kind in MINIFLOATS.items())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SHORT)
 def test_narrowed(name: str) -> None:
     """In copies: every bit, including those of NaNs."""
@@ -86,6 +87,7 @@ def test_widened(name: str) -> None:
         assert not differ.size, (bits(x)[differ[:3]], wanted[differ[:3]], bits(out)[differ[:3]])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", HALF_TYPES)
 def test_quiet_halves(name: str) -> None:
     """In loops: the same numbers as in copies, and quiet NaNs.

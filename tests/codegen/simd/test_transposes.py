@@ -89,6 +89,7 @@ def judge(program: CopyProgram) -> None:
     assert np.array_equal(interpreted_when_lowered(seen), wanted)
 
 
+@pytest.mark.full
 @STREAM
 @pytest.mark.parametrize("width", few_by_default(WIDTHS, 1))
 def test_every_shape(width: int, stream: bool) -> None:
@@ -176,6 +177,7 @@ def test_interleaves_at_every_alignment(width: int, count: int, packs: bool) -> 
 RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
 
 
+@pytest.mark.full
 @STREAM
 def test_runs_at_every_alignment(stream: bool) -> None:
     for count in RUNS:

@@ -17,6 +17,7 @@ MASKS = (0, 1, 0x8000, 0xFFFF, 0x5555, 0x0FF6)
 """Bit k is lane k."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", EVERY)
 def test_stores_where(dtype: str) -> None:
     """Masked-out lanes are never touched, even if they are on a page that does not exist."""

@@ -256,6 +256,7 @@ def test_steps(dtype: str) -> None:
         assert_same(out, wanted, f"{dtype} by {step} and {out_step}")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_iota_and_splats(dtype: str) -> None:
     run = kernel(
