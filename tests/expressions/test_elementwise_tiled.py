@@ -10,7 +10,6 @@ import pytest
 
 import tilejit as tj
 from tests.copies.test_tiles import filled
-from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 RNG = np.random.default_rng(8)
@@ -21,7 +20,7 @@ SMALL, LARGE = (21, 30), (1003, 517)
 
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("layout", few_by_default(LAYOUTS, 2))
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dims", [SMALL, LARGE])
 def test_computed_and_packed_at_once(dims: Any, layout: str, dtype: Any) -> None:
     """Padding is as pack writes it, from plain and tiled arrays. With a mask, padding stays."""

@@ -12,7 +12,6 @@ import tilejit as tj
 from tests.conftest import SEED
 from tests.kernels.indexed import CASES, Case, gather, scatter
 from tests.kernels.test_indexed import HOSTILE, INTEGERS, arguments
-from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
 
@@ -25,7 +24,7 @@ def repeat(kernel: Any, *given: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("case", "index"),
-    few_by_default([(case, INTEGERS[k % 8]) for n, case in enumerate(CASES) for k in (n, n + 3)], 5),
+    [(case, INTEGERS[k % 8]) for n, case in enumerate(CASES) for k in (n, n + 3)],
     ids=lambda given: getattr(given, "name", given),
 )
 def test_native_calls_agree_with_python(case: Case, index: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import tilejit as tj
 from tests.cli.running import refuses, run
-from tests.tools.extent import few_by_default
 from tests.tools.oracle import same_elements
 from tilejit.cute import parse
 from tilejit.layout.shape import Shape
@@ -36,7 +35,7 @@ CASES = (((128, 256), "Sw<3,4,3>", 0), ((37, 150), "Sw<2,3,3>", 0), ((37, 150), 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("dims", "swizzle", "offset"), CASES, ids=str)
-@pytest.mark.parametrize(("inner", "parameters"), few_by_default(INNER, 2), ids=str)
+@pytest.mark.parametrize(("inner", "parameters"), INNER, ids=str)
 def test_slots_are_swizzled(
     inner: str, parameters: dict[str, Any], dims: tuple[int, int], swizzle: str, offset: int
 ) -> None:

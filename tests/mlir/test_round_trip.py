@@ -15,7 +15,6 @@ from tests.mlir.opt_cases import CASES, OptCase, modern
 from tests.mlir.opt_texts import OPT, VERSIONS
 from tests.mlir.test_mlir_opt import opt, passes
 from tests.mlir.test_run import INTEGER_CASES, binary
-from tests.tools.extent import few_by_default
 from tilejit import mlir
 from tilejit.mlir.arithmetic import DIRECT, FLOAT_PREDICATES, INTEGER_PREDICATES
 
@@ -34,7 +33,7 @@ def printed(case: OptCase) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", few_by_default(CASES, 1), ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
     assert len(checked.cases) >= 1
@@ -112,7 +111,7 @@ OPERATIONS = {
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", few_by_default(OPERATIONS, 2))
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives the same as arithmetic on numbers."""
     text = OPERATIONS[name]

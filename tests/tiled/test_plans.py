@@ -63,7 +63,7 @@ def in_turns(*calls: Any) -> Iterator[list[Any]]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("dtype", "dims", "layout"), few_by_default(LAYOUTS, 6), ids=IDS)
+@pytest.mark.parametrize(("dtype", "dims", "layout"), LAYOUTS, ids=IDS)
 @pytest.mark.parametrize("order", ["C", "F", "reversed"])
 def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layout: str, order: str) -> None:
     x = np.asarray(values(dtype, dims), order="F" if order == "F" else "C")

@@ -27,7 +27,6 @@ from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.codegen.simd.test_vector_math import assert_close, inputs
 from tests.codegen.simd.vector_cases import Array, assert_same, numpy_type, operands
-from tests.tools.extent import few_by_default
 
 LANES = (1, 16)
 COUNT = 1024
@@ -109,9 +108,7 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize(
-    "name", few_by_default(sorted(FAMILIES.keys() - {"transpose"}), 2)
-)  # see test_vector_transposes.py
+@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"transpose"}))  # see test_vector_transposes.py
 def test_each_family(name: str, level: str) -> None:
     """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones.
 

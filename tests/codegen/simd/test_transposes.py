@@ -11,7 +11,7 @@ import pytest
 from codegen import CopyProgram
 from tests.codegen.simd.levels import AtLevels
 from tests.codegen.simd.problems import PLACES, Digit, Problem, check, copied, problem
-from tests.tools.extent import few_by_default, spread
+from tests.tools.extent import spread
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 
 LINE = 64
@@ -91,7 +91,7 @@ def judge(program: CopyProgram) -> None:
 
 @pytest.mark.full
 @STREAM
-@pytest.mark.parametrize("width", few_by_default(WIDTHS, 1))
+@pytest.mark.parametrize("width", WIDTHS)
 def test_every_shape(width: int, stream: bool) -> None:
     some = spread(problems(width), 3)
     for shape in some:
