@@ -80,7 +80,6 @@ def test_permuted_arrays(dtype: str, shape: tuple[int, ...], order: tuple[int, .
         assert arenas[1].untouched()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("skipped", [0, 1, 15])
 def test_rows_that_run_backwards(skipped: int) -> None:
     """The lowest byte is before the address of the array, and may begin a line or not."""

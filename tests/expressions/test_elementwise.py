@@ -370,7 +370,6 @@ def test_negative_powers_write_nothing() -> None:
     assert run(x[:0], x[:0] - 1).shape == (0, 3)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("size", [5, 1000, 100_000])
 @pytest.mark.parametrize("masked", [True, False])
 def test_several_results_over_their_arguments(size: int, masked: bool) -> None:
