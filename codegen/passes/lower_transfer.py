@@ -91,7 +91,7 @@ def lower_transfer(function: Function, nest: TransferNest) -> Function:
     lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides_of(nest))
     body = _around(nest, lowered)
     axes += lowered.axes
-    at = ", ".join([*(["entry"] if nest.entries else []), *axes])
+    at = "".join(f"{axis}, " for axis in [*(["entry"] if nest.entries else []), *axes])
     shared = "table entries" if nest.entries else axes[0] if axes else ""
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."

@@ -136,7 +136,7 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
 
 
 def axis_names(nest: TransferNest, schedule: Schedule) -> str:
-    """The axis of the copy for each loop of its kernel: "a = one0, b = d2, i = d0, j = d1".
+    """The axis of the copy for each loop of its kernel: "a = d2, i = d0, j = d1".
 
     i, j    the rows and columns of a transpose
     inside  the axes that other transfers take

@@ -39,7 +39,10 @@ def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
 
 def _in_entry(node: For, nest: TransferNest) -> For:
     """The loop over entries, which requests the lines of a later entry, or computes the distance to them."""
-    inner, body = nest.transfer, node.body
+    inner = nest.transfer
+    numbered = (k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
+    first = expect(numbered, "a statement", f"the loop over {node.index}")
+    begins, body = node.body[:first], node.body[first:]
     later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
     if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and inner.reads_in_order):
@@ -48,9 +51,7 @@ def _in_entry(node: For, nest: TransferNest) -> For:
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
-    numbered = (k for k, x in enumerate(body) if not isinstance(x, Let | View))
-    first = expect(numbered, "a statement", f"the loop over {node.index}")
-    return replace(node, body=(*body[:first], *requests, *body[first:]))
+    return replace(node, body=(*begins, *requests, *body))
 
 
 def _run_ahead(node: Statement) -> Body:

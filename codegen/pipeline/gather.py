@@ -8,7 +8,7 @@ from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
-from codegen.pipeline.passes import JOIN, PAD, run_passes
+from codegen.pipeline.passes import JOIN, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, proven, trips_of
 from codegen.runtime.calls import Pattern, PlainCall
 from codegen.runtime.copy_calls import SegmentCalls
@@ -36,7 +36,6 @@ def joined_launch(
         observe("box", box)
     observe("choose_joined", schedule)
     (nest,) = run_passes(JOIN, boxes[0], joined, observe)
-    (nest,) = run_passes(PAD, nest, schedule, observe)
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
     kernel, sizes = kernel_of(nest, first_arguments(nest), observe)
     step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))

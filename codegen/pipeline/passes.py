@@ -1,7 +1,7 @@
 """The passes that run in groups, in order, and how they run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, PARAMETRIZE, `transfer_passes`.
-          Copies of joined boxes have JOIN instead of the passes before PAD.
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE, `transfer_passes`.
+          Copies of joined boxes have JOIN instead of the passes before PARAMETRIZE.
 A kernel: `super_vectorize`, `vector_passes`.
 
 Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.
@@ -16,7 +16,6 @@ from codegen.passes.block_axes import block_axes
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
-from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_axes import split_axes
@@ -47,9 +46,6 @@ SELECT = (select_transfer,)
 
 JOIN = (join_boxes,)
 """Boxes to loops around one transfer, as `choose_joined` decided."""
-
-PAD = (pad_rank,)
-"""Loops around a transfer to more of them, as the schedule says."""
 
 PARAMETRIZE = (parametrize_sizes,)
 """Loops around a transfer to the same with names for sizes, unless the caller wants a size as a literal."""

@@ -14,7 +14,7 @@ from codegen.maps.refine import PairTable
 from codegen.passes.parametrize import loop_names
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, STRIP, run_passes
+from codegen.pipeline.passes import PARAMETRIZE, SELECT, STRIP, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
@@ -61,7 +61,7 @@ def step_of(
     observe: Observer = nobody,
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel."""
-    (nest,) = run_passes((*SELECT, *PAD), box, schedule, observe)
+    (nest,) = run_passes(SELECT, box, schedule, observe)
     sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
@@ -202,7 +202,7 @@ def trips_of(nest: TransferNest) -> int:
         return inner.trips
     if isinstance(inner, Shuffle) and not nest.loops:
         return int_size(inner.blocks)
-    return int_size(nest.loops[0].extent)
+    return int_size(nest.loops[0].extent) if nest.loops else 1
 
 
 def with_alternative(

@@ -27,7 +27,7 @@ from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
-    OUTER_RANKS,
+    MOST_LOOPS,
     BlockOrder,
     Schedule,
     TransposeSchedule,
@@ -147,7 +147,7 @@ def _transfers(
         yield from _orders(box, ("elements", (box.axes[-1].name,), ""), threads, size)
     full_bytes = mode == "elements" and not box.converts and box.unit_bits == 8
     loops = len(box.axes) + (size is not None)  # a loop over strips of the caller's size
-    if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= OUTER_RANKS[-1]:
+    if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= MOST_LOOPS:
         narrow = in_bytes(box)
         for schedule in _orders(narrow, transfer_of(narrow, past_cache=past_cache), threads, size):
             yield replace(schedule, in_bytes=True)

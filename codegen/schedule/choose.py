@@ -8,13 +8,13 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
-from codegen.schedule.choose_order import best_order, by_source, padded_rank
+from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
-    OUTER_RANKS,
+    MOST_LOOPS,
     RunSchedule,
     Schedule,
     VectorSize,
@@ -114,8 +114,7 @@ def simplest(box: StridedBox, threads: int) -> Schedule:
     """The schedule that fits every box: element by element along the last loop."""
     *outer, last = (*(axis.name for axis in box.axes),) or ("",)
     inner = (last,) if last else ()
-    rank = padded_rank(len(outer), threads)
-    return Schedule("elements", tuple(outer), inner, rank=rank, shared=threads > 1)
+    return Schedule("elements", tuple(outer), inner)
 
 
 def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int) -> Schedule | None:
@@ -145,8 +144,8 @@ def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
     names = tuple(x.name for x in around)
     outer = *names, *inside.outer
     if inside.transpose:
-        return replace(inside, outer=outer, transpose=with_outer_loops(inside.transpose, names, threads))
-    return replace(inside, outer=outer, rank=padded_rank(len(outer), threads), shared=threads > 1)
+        return replace(inside, outer=outer, transpose=with_outer_loops(inside.transpose, names))
+    return replace(inside, outer=outer)
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
@@ -158,7 +157,7 @@ def _has_long_digit(box: StridedBox) -> bool:
     """Whether a digit along which a side is contiguous is long, which would make long tables of offsets."""
     digits = box.contiguous("dst"), box.contiguous("src")
     is_long = any(axis and axis.extent > 2 * LONG_DIGIT for axis in digits)
-    return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= OUTER_RANKS[-1]
+    return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= MOST_LOOPS
 
 
 def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
@@ -257,14 +256,12 @@ def loop_schedule(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    rank, shared = padded_rank(len(outer), threads), threads > 1
     return Schedule(
-        *(mode, axes, inner, interleave, rank, stream),
+        *(mode, axes, inner, interleave, stream),
         strip=strip,
         row=strips.row.name if strips.row else "",
         rows=strips.rows,
         groups=groups,
-        shared=shared,
         sized=strips.sized,
         runs=_runs(box, transfer) if stream else RunSchedule(),
     )

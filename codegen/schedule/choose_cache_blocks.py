@@ -14,7 +14,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import OUTER_RANKS, Schedule, TransposeSchedule
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
@@ -59,7 +59,7 @@ def cache_blocks(
     """
     if box.source is None or box.converts or box.entries or box.unit_bits != 8:
         return None
-    if box.size_bytes < 2 * _most_bytes() or len(box.axes) >= OUTER_RANKS[-1]:
+    if box.size_bytes < 2 * _most_bytes() or len(box.axes) >= MOST_LOOPS:
         return None
     schedule = choose(part, threads=threads, footprint=footprint, thresholds=thresholds)
     past_cache = goes_past_cache(box, footprint, share_of_cache(thresholds, 1))

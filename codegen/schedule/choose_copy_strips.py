@@ -10,7 +10,7 @@ from codegen.schedule.choose_transfer import Selection
 from codegen.schedule.schedule import (
     COLUMNS,
     LOOPS_END,
-    OUTER_RANKS,
+    MOST_LOOPS,
     ROWS,
     STRIP,
     GivenSize,
@@ -24,7 +24,7 @@ from codegen.support.dataclasses import dataclass
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
 
-NO_ROOM = f"kernels have {OUTER_RANKS[-1]} loops at most"
+NO_ROOM = f"kernels have {MOST_LOOPS} loops at most"
 """Why super-vectors of a copy are smaller than requested."""
 
 
@@ -74,7 +74,7 @@ def choose_copy_strips(
     """
     strip = _strip(box, transfer, _columns(size))
     elements = _elements(box, transfer, strip)
-    limit, room = "", OUTER_RANKS[-1] - len(outer) - (strip is not None)
+    limit, room = "", MOST_LOOPS - len(outer) - (strip is not None)
     match size:
         case None:
             return CopyStrips(strip)

@@ -10,7 +10,7 @@ from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
-from codegen.schedule.schedule import OUTER_RANKS, Schedule, TileSize
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 from codegen.support.dataclasses import dataclass
@@ -56,7 +56,7 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     ->  blocks of 400 of j, which are joined to i
     """
     row, column = box.contiguous("dst"), box.contiguous("src")
-    if row is None or column is None or len(box.axes) >= OUTER_RANKS[-1]:
+    if row is None or column is None or len(box.axes) >= MOST_LOOPS:
         return ()
     if transfer_of(box, past_cache=False)[0] != "transpose":
         return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codegen.maps.boxed_copy import BoxedCopy
-from codegen.schedule.choose_order import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Schedule
@@ -46,7 +45,7 @@ def choose_joined(
 def in_segments(copy: BoxedCopy, *, padded: bool) -> JoinedBoxes | None:
     """The boxes as segments, which are gathered and stored past the cache; None if they have none."""
     segments = segments_of(copy, padded=padded, limits=SEGMENT_LIMITS)
-    return JoinedBoxes(Schedule("gather", (), (), rank=0, stream=True), segments) if segments else None
+    return JoinedBoxes(Schedule("gather", (), (), stream=True), segments) if segments else None
 
 
 def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool, threads: int) -> JoinedBoxes | None:
@@ -56,5 +55,4 @@ def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool, threads: int) -> J
     if chunks is None or pads:
         return None
     axes = tuple(f"d{k}" for k in range(len(chunks.outer)))
-    rank, shared = padded_rank(len(axes), threads), threads > 1
-    return JoinedBoxes(Schedule("chunks", axes, (), rank=rank, stream=stream, shared=shared), chunks)
+    return JoinedBoxes(Schedule("chunks", axes, (), stream=stream), chunks)

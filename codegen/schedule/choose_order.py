@@ -8,8 +8,6 @@ import numpy as np
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, cut_long, long_axis
-from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS
-from codegen.support.errors import KernelError
 
 WINDOW_BYTES = 1 << 16
 PAGE_BYTES = 1 << 12
@@ -124,11 +122,3 @@ def _pages_touched(order: list[Axis], side: Side, run: int) -> int:
         offsets = (steps[:, None] + offsets[None, :]).ravel()
     pages = np.sort(offsets // PAGE_BYTES)  # np.unique would import numpy.ma
     return 1 + int(np.count_nonzero(pages[1:] != pages[:-1]))
-
-
-def padded_rank(loops: int, threads: int = 1) -> int:
-    """The number of outer loops of the kernel that runs nests with `loops` outer loops."""
-    rank = next((r for r in (SHARED_RANKS if threads > 1 else OUTER_RANKS) if r >= loops), None)
-    if rank is None:
-        raise KernelError(f"{loops} outer loops are more than any kernel has; fold some into a table")
-    return rank

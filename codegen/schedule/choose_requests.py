@@ -7,8 +7,7 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.digit_trees import ceil_div
-from codegen.schedule.choose_order import padded_rank
-from codegen.schedule.schedule import OUTER_RANKS, Schedule
+from codegen.schedule.schedule import MOST_LOOPS, Schedule
 
 RUN = "run"
 """The axis of a run of lines."""
@@ -31,7 +30,7 @@ def request_boxes(box: StridedBox) -> tuple[StridedBox, ...]:
             run += axis.src * (axis.extent - 1)
         else:
             outer.insert(0, replace(axis, dst=0))
-    if len(outer) > OUTER_RANKS[-1]:
+    if len(outer) > MOST_LOOPS:
         return ()
     byte = Element("u8", 8)
     return _halves(StridedBox((*outer, Axis(RUN, run, 1, 0)), box.src, 0, byte, byte))
@@ -55,4 +54,4 @@ def _halves(lines: StridedBox) -> tuple[StridedBox, ...]:
 def request_schedule(box: StridedBox) -> Schedule:
     """The schedule of such a box."""
     outer = tuple(x.name for x in box.axes if x.name != RUN)
-    return Schedule("request", outer, (RUN,), rank=padded_rank(len(outer)))
+    return Schedule("request", outer, (RUN,))

@@ -12,7 +12,6 @@ from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
-from codegen.schedule.choose_order import padded_rank
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Schedule, long_loop
 from codegen.schedule.shuffles import PARTS, ShuffleSchedule, period_offsets, register_parts
@@ -154,8 +153,7 @@ def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:
         if extents[outer[0]] < 2 * threads:
             widest = max(outer, key=lambda name: extents[name])
             outer.sort(key=lambda name: name != widest)
-    rank = padded_rank(len(outer), threads) if outer else 0
-    return Schedule("shuffle", tuple(outer), inner, rank=rank, strip=strip, shared=threads > 1, shuffle=how)
+    return Schedule("shuffle", tuple(outer), inner, strip=strip, shuffle=how)
 
 
 def _strip(box: StridedBox, how: ShuffleSchedule) -> int | None:

@@ -15,7 +15,7 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose_segments import RunBox, run_boxes_of
 from codegen.schedule.choose_transfer import MOST_CHUNKS
 from codegen.schedule.offset_tables import Table
-from codegen.schedule.schedule import OUTER_RANKS
+from codegen.schedule.schedule import MOST_LOOPS
 from codegen.support.dataclasses import dataclass
 
 MOST_BOXES = 64
@@ -62,7 +62,7 @@ def chunk_table_of(copy: BoxedCopy) -> ChunkTable | None:
     for stop in (*(dst for _, _, dst in first.digits), sys.maxsize):
         outer = tuple(d for d in first.digits if d[2] >= stop)
         found = _chunk_table(boxes, width, stop, outer)
-        if found and len(outer) <= OUTER_RANKS[-1]:
+        if found and len(outer) <= MOST_LOOPS:
             return replace(found, dst=found.dst + copy.dst.bounds[0])
     return None
 

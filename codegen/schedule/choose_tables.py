@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_order import best_order
-from codegen.schedule.schedule import OUTER_RANKS
+from codegen.schedule.schedule import MOST_LOOPS
 
 
 def table_axes(box: StridedBox, *, past_cache: bool) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def table_axes(box: StridedBox, *, past_cache: bool) -> tuple[str, ...]:
     source may be read at very different times: bf16[8192,4096] from T(32,32)(16,16) to T(8,128)(2,1) had 0.37
     of the speed of memcpy, and has 1.0 or more in the order of the source (Zen 4, AVX2, 2026-11).
     """
-    extra = len(box.axes) - OUTER_RANKS[-1]
+    extra = len(box.axes) - MOST_LOOPS
     if extra <= 0:
         return ()
     inner = tuple(axis.name for axis in (box.contiguous("dst"), box.contiguous("src")) if axis)

@@ -49,11 +49,8 @@ BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
 
 Diagonals change both rows and columns with each block."""
 
-OUTER_RANKS = (4, 6)
-"""Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
-
-SHARED_RANKS = (2, *OUTER_RANKS)
-"""The same if threads share the first loop: loops that run once are then inside it, and cost time."""
+MOST_LOOPS = 6
+"""The most loops around a transfer. More digits become tables of offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,11 +215,9 @@ class Schedule:
     transpose    how a transposed copy is tiled and written, for that mode
     shuffle      how periods of the destination are assembled, for that mode
     runs         how lines of runs, chunks and packed bits are copied
-    rank         the number of outer loops after padding
     sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
     split        whether long digits are split, and each part has a schedule of its own
     in_bytes     whether the bytes of elements are a loop, the most minor of the box
-    shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
     strip        iterations of the loop `stripped` per transfer, counted by `strip_axis`; None: all
     row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
@@ -234,7 +229,6 @@ class Schedule:
     outer: tuple[str, ...]
     inner: tuple[str, ...]
     interleave: PackedSide = ""
-    rank: int = 1
     stream: bool = False
     transpose: TransposeSchedule | None = None
     strip: int | None = None
@@ -242,7 +236,6 @@ class Schedule:
     rows: int = 1
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
-    shared: bool = False
     sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
@@ -269,15 +262,14 @@ class Schedule:
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         packed += f" | {self.shuffle}" if self.shuffle else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
-        parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
         strip += f" | strips of {self.rows} of {self.row}" if ROWS in self.outer else ""
         strip += " | prefetches" if self.prefetch else ""
         strip += f" | {self.runs}" if str(self.runs) else ""
         strip += " | bytes of elements" if self.in_bytes else ""
-        shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
-        return f"{shape}{parallel}{stream}{strip}{rounded}"
+        shape = f"{self.mode} | outer {order} | inner {taken}{packed}"
+        return f"{shape}{stream}{strip}{rounded}"
 
 
 def long_loop(mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> str:

@@ -12,9 +12,6 @@ from codegen.schedule.schedule import BlockOrder, Schedule, TileSize, TransposeS
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 from codegen.schedule.transpose_strips import MOST_PANEL_LINES, given_size, in_strips
 
-OTHER_LOOPS = (2, 4)
-"""Loops over other digits are padded to one of these counts, so that few kernels serve all ranks."""
-
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
 
@@ -67,7 +64,7 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     wait in the panel for the next tile.
     """
     if cut.stage == "dense":
-        loops = _padded(_in_order(_panel_steps(box, cut), threads), threads)
+        loops = _in_order(_panel_steps(box, cut), threads)
         separate = machine().registers < MANY_REGISTERS
         return replace(cut, loops=loops, separate=separate, requests=_requests(box, cut))
     rows, columns = (tuple(map(box.axis, names)) for names in (cut.rows, cut.columns))
@@ -79,7 +76,7 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     if not cut.stage:
         steps["rows"] = _row_step(rows, tall), -(-size_of(rows) // tall)
     innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
-    loops = _padded(_in_order(steps, threads, innermost), threads)
+    loops = _in_order(steps, threads, innermost)
     if cut.stage:
         order: BlockOrder = "rows" if cut.block == "16x64" else "columns"
         return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
@@ -89,20 +86,9 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
 
 
-def with_outer_loops(cut: TransposeSchedule, names: tuple[str, ...], threads: int) -> TransposeSchedule:
+def with_outer_loops(cut: TransposeSchedule, names: tuple[str, ...]) -> TransposeSchedule:
     """The schedule with more loops around all others."""
-    own = tuple(x for x in cut.loops if not x.startswith("one"))
-    return replace(cut, loops=_padded((*names, *own), threads))
-
-
-def _padded(loops: tuple[str, ...], threads: int) -> tuple[str, ...]:
-    """Add loops that run once, outermost, up to the next count of `OTHER_LOOPS`: ranks share kernels.
-
-    Threads would share the iterations of the first, so only copies on one thread have them.
-    """
-    others = sum(name not in ("rows", "columns", "layers") for name in loops)
-    padded = next((count for count in OTHER_LOOPS if count >= others), others) if threads == 1 else others
-    return (*(f"one{k}" for k in range(padded - others)), *loops)
+    return replace(cut, loops=(*names, *cut.loops))
 
 
 def _in_order(

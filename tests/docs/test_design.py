@@ -25,7 +25,7 @@ def blocks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("section", "first", "passes"), [(COPY, 13, transfer_passes()), (KERNEL, 6, vector_passes())]
+    ("section", "first", "passes"), [(COPY, 12, transfer_passes()), (KERNEL, 6, vector_passes())]
 )
 def test_steps_are_the_passes(section: str, first: int, passes: tuple[Pass, ...]) -> None:
     steps = dict(re.findall(r"^(\d+)\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE))

@@ -261,7 +261,7 @@ def check_axes(box: StridedBox, schedule: Schedule) -> None:
     taken = [*schedule.outer, *schedule.inner, *(schedule.groups or ())]
     if cut:
         taken += [*cut.rows, *cut.columns, *([cut.layers] if cut.layers else [])]
-        others = sorted(x for x in cut.loops if x not in BUFFERS and not x.startswith("one"))
+        others = sorted(x for x in cut.loops if x not in BUFFERS)
         if others != sorted(schedule.outer):
             raise PlanError(f"loops {others} around {schedule.outer}: {schedule}")
     axes = [axis.name for axis in box.axes]

@@ -104,7 +104,7 @@ class Explanation:
         return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self.program.kernels)
 
     def _axes(self, kernel: Kernel) -> str:
-        """A comment for each way that boxes use the loops of a kernel: "# a = one0, i = d0, j = d1"."""
+        """A comment for each way that boxes use the loops of a kernel: "# a = d2, i = d0, j = d1"."""
         own = dict.fromkeys(step.axes for step in self.program.steps if step.kernel == kernel)
         return "".join(f"# {axes}\n" for axes in own if axes)
 

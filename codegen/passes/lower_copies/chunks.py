@@ -23,7 +23,7 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     """
     dst, src, width, count = sides.dst, sides.src, chunks.width, chunks.count
     lanes = LINE_BYTES // width
-    what = f"dst[{{at}}, x] = src[{{at}}, {LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
+    what = f"dst[{{at}}x] = src[{{at}}{LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"
     how += ", streamed" if chunks.stream else ""
     ahead, entries = chunks.schedule.prefetch_bytes, chunks.schedule.prefetch_chunks

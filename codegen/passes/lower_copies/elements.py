@@ -26,7 +26,7 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     before:  dst <- bf16(f32 src), count elements, steps dst_step and src_step
     after:   for x in 0..count: dst[x * dst_step] = convert_f32_to_bf16(src[x * src_step])
     """
-    what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {stmt.count}"
+    what = f"dst[{{at}}x] = {_formula(stmt)}, x < {stmt.count}"
     steps = [stmt.dst_step, stmt.src_step] if stmt.source else [stmt.dst_step]
     apart = f"{' and '.join(str(step) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
     if sides.in_bits:
@@ -46,11 +46,11 @@ def _formula(stmt: Elementwise) -> str:
         return "padding"
     match stmt.convert:
         case (source, _) if source.startswith("swap "):
-            return f"swap_{stmt.source.bits}(src[{{at}}, x])"
+            return f"swap_{stmt.source.bits}(src[{{at}}x])"
         case (source, target):
-            return f"{dtype_of(target)}({dtype_of(source)} src[{{at}}, x])"
+            return f"{dtype_of(target)}({dtype_of(source)} src[{{at}}x])"
     bits = stmt.target.bits
-    return "src[{at}, x]" if bits == stmt.source.bits else f"bits{bits}(src[{{at}}, x])"
+    return "src[{at}x]" if bits == stmt.source.bits else f"bits{bits}(src[{{at}}x])"
 
 
 def _elements(stmt: Elementwise, dst: str, src: str) -> For:

@@ -55,7 +55,7 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     entries = For("entry", *ends, 1, body, (carried,))
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
-    what = f"dst[{{at}}, x] = buffer[x], x < segment_bytes, where {moved}"
+    what = f"dst[{{at}}x] = buffer[x], x < segment_bytes, where {moved}"
     held = Alloc(MEMORY, gather.buffer_bytes, "scratch")
     return Lowered((entries,), what, STREAMED, (held,), axes=("entry",))
 

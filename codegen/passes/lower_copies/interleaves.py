@@ -20,7 +20,7 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
              narrower: 16, 8 and single columns
     """
     what = (
-        f"dst[{{at}}, column, row] = src[{{at}}, row, column], row < {stmt.rows}, "
+        f"dst[{{at}}column, row] = src[{{at}}row, column], row < {stmt.rows}, "
         f"column < {stmt.columns}, u{8 * stmt.width}"
     )
     if not stmt.side:
@@ -33,7 +33,7 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
     if stmt.groups:
         body = deinterleaved_groups(rows, sides.dst, sides.src)
         how += f" into scratch for all groups at once, lines streamed; packed lines at {LINE_TABLE}"
-        return Lowered((body,), what.replace("{at}", "{at}, group"), how)
+        return Lowered((body,), what.replace("{at}", "{at}group, "), how)
     how += ", streamed" if stmt.stream else ""
     if stmt.lines:
         joined = joined_rows(rows, sides.dst, sides.src, stream=stmt.stream)

@@ -55,10 +55,10 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
         run = _Run(bits, packs, stmt.schedule.prefetch_bytes)
         body = (run.loop(dst, src, count, stream=stmt.stream),)
         how = f"Super-vectors of 64 bytes{', streamed' * stmt.stream}"
-    loose = f"{{at}}, {group}*x : {group}*x + {group}"
-    what = f"dst[{{at}}, x] = packed_{bits}(src[{loose}])"
+    loose = f"{{at}}{group}*x : {group}*x + {group}"
+    what = f"dst[{{at}}x] = packed_{bits}(src[{loose}])"
     if not packs:
-        what = f"dst[{loose}] = unpacked_{bits}(src[{{at}}, x])"
+        what = f"dst[{loose}] = unpacked_{bits}(src[{{at}}x])"
     return Lowered(body, f"{what}, x < {count} bytes", how)
 
 

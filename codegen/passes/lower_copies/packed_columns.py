@@ -42,9 +42,9 @@ class PackedColumns:
         Unpacked rows that do not begin lines go through scratch, unless they are short.
         """
         name, loose, packed = f"packed_{self.bits}", f"0 : {self.rows}, x", f"x, 0 : {self.count}"
-        what = f"dst[{{at}}, {packed}] = {name}(src[{{at}}, {loose}])"
+        what = f"dst[{{at}}{packed}] = {name}(src[{{at}}{loose}])"
         if not self.packs:
-            what = f"dst[{{at}}, {loose}] = un{name}(src[{{at}}, {packed}])"
+            what = f"dst[{{at}}{loose}] = un{name}(src[{{at}}{packed}])"
         how = f"Blocks of {self.rows}x{BLOCK}{', streamed' * stream}"
         few, one = (Narrow(n, self.block(dst, src, *self.offsets("x"), n)) for n in (SMALL, 1))
         ways = [Streamed("begun", prefetch_bytes=prefetch_bytes)] * stream

@@ -17,4 +17,4 @@ def lower_requests(run: RequestRun, sides: Sides) -> Lowered:
     """
     line = Call("prefetch_line", (plus(sides.src, "x"),))
     body = loop("x", 0, run.count, line, step=LINE_BYTES)
-    return Lowered((body,), f"prefetch src[{{at}}, x], x < {run.count} bytes", "One request per line")
+    return Lowered((body,), f"prefetch src[{{at}}x], x < {run.count} bytes", "One request per line")

@@ -22,7 +22,7 @@ def lower_reverse(reverse: Reverse, sides: Sides) -> Lowered:
     length, count = reverse.length, reverse.count
     if count != 1:
         return _reversed_groups(dst, src, int(length), count, width)
-    what = f"dst[{{at}}, x] = src[{{at}}, -x], x < {length} elements of {_bytes(width)}"
+    what = f"dst[{{at}}x] = src[{{at}}-x], x < {length} elements of {_bytes(width)}"
     streamed = (Streamed("headed", REVERSAL_STREAMED_BYTES // width),) if reverse.stream else ()
     how = f"{'Lines' if reverse.stream else 'Super-vectors'} of 64 bytes, reversed in registers"
     how += ", streamed" * reverse.stream
@@ -67,6 +67,6 @@ def _reversed_groups(dst: str, src: str, length: int, count: int | str, width: i
     elements = loop("x", 0, length, *moved_element(width, dst, forth, src, back))
     blocks = Blocks((Narrow(1, (elements,)),), shifts=False, beyond=more) if full + more > 1 else None
     body = loop("group", 0, count, Let("lane", value), store, step=full, blocks=blocks)
-    what = f"dst[{{at}}, group, x] = src[{{at}}, group, -x], group < {count}, x < {length} elements of "
+    what = f"dst[{{at}}group, x] = src[{{at}}group, -x], group < {count}, x < {length} elements of "
     how = "Super-vectors of 16 bytes, reversed in registers"
     return Lowered((body,), what + _bytes(width), how, opaque=True)

@@ -36,7 +36,7 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
              else: for x in 0..count step 64: dst[x] = src[x] [64]     narrower: fewer than 64 bytes
     """
     dst, src, count = sides.dst, sides.src, run.count
-    what = f"dst[{{at}}, x] = src[{{at}}, x], x < {count} bytes"
+    what = f"dst[{{at}}x] = src[{{at}}x], x < {count} bytes"
     streamed = _streams(run, sides) if run.stream else ()
     few = Narrow("left", part(dst, src, "x", "left"))
     blocks = Blocks((few,), streamed=streamed)
@@ -72,7 +72,7 @@ def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
     left = Call("fill_part", ("tail", index_symbol("left"), *map(index_symbol, FILL)))
     few = Narrow("left", (View("tail", dst, index_symbol("x")), left))
     body = loop("x", 0, count, store, step=LINE_BYTES, blocks=Blocks((few,), shifts=False))
-    what = f"dst[{{at}}, x] = padding, x < {count} bytes"
+    what = f"dst[{{at}}x] = padding, x < {count} bytes"
     return Lowered((body,), what, "Super-vectors of 64 bytes", (pattern,))
 
 

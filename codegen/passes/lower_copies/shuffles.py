@@ -42,7 +42,7 @@ def lower_shuffle(shuffle: Shuffle, sides: Sides) -> Lowered:
         loop("register", 0, shuffle.registers, *parts, store),
     )
     ends = (0, shuffle.blocks) if sides.in_loops else ("begin", "end")
-    what = f"dst[{{at}}, x] = src[{{at}}, x], x < {shuffle.last_register} + {shuffle.register} bytes"
+    what = f"dst[{{at}}x] = src[{{at}}x], x < {shuffle.last_register} + {shuffle.register} bytes"
     how = f"{shuffle.parts} parts of 16 bytes per register, at {PART_OFFSETS}, shuffled by {PART_ORDERS}"
     return Lowered((loop("block", *ends, *block),), what, how, axes=("block",))
 
