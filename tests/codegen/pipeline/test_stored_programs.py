@@ -68,7 +68,7 @@ def threads(count: int) -> CopyRequest:
 @pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_planned_programs_stay_in_their_memory(group: str) -> None:
-    some = spread(cases(group)[::4], 20)
+    some = spread(cases(group)[::8], 20)
     size = max(max(len(case.src), len(case.before)) for case in some) + 64
     src, dst, stored = Guarded(size), Guarded(size), 0
     for case in some:

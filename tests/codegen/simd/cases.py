@@ -76,13 +76,15 @@ def kernels_of(some: tuple[Case, ...]) -> tuple[Kernel, ...]:
 def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
     """The cases at a level of 12 kernels, or with `--full` of all.
 
-    Copies past the cache differ from others by their stores, so a third of them runs at each level.
+    Lower levels of x86 take turns. Copies past the cache differ from others by their stores, so a third of
+    them runs at each level.
     """
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
         of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
     some = list(of_kernels.values())
-    some = some[LEVELS.index(level) % 3 :: 3] if group == "stream" else some
+    turns = 3 if group == "stream" else 2 if level in ("avx2", "sse2") else 1
+    some = some[LEVELS.index(level) % turns :: turns]
     return tuple(case for same in spread(some, 12) for case in same)
 
 

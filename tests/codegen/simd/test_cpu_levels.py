@@ -40,7 +40,7 @@ def test_cases_have_unique_names() -> None:
 def test_kernels_at_each_level_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right if this CPU has the level.
 
-    Plain cases run at every level, a third of the streaming ones at each.
+    `chosen_cases` says which cases a level has.
     """
     chosen = chosen_cases(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}

@@ -44,7 +44,7 @@ def test_each_shape_alone(name: str, level: str) -> None:
     """
     source, target = Guarded(1 << 16), Guarded(1 << 16)
     cases, turn = list(instruction_cases(instruction(name))), host_levels().index(level)
-    for case in cases[(turn - 1) % len(cases) :: 2] if turn else cases:
+    for case in cases[(turn - 1) % len(cases) :: 3] if turn else cases:
         sizes = np.array(case.sizes, np.int64)
         for at_end, gap in PLACEMENTS:
             src = source.place(len(case.src), at_end=at_end, gap=gap)
