@@ -122,17 +122,14 @@ class Kernel:
         return _loaded[self.name]
 
     @property
-    def llvm_ir(self) -> str:
-        """The optimized LLVM IR; recompiled, because the store keeps only machine code."""
-        return str(_built(self.name, self.source).llvm_ir)
+    def llvm(self) -> str:
+        """The optimized LLVM IR."""
+        return llvm_of(self.name, self.source)
 
     @property
-    def assembly(self) -> str:
-        """The machine code as text."""
-        with uninterrupted():
-            from codegen.backend.build import assembly
-
-            return assembly(self.llvm_ir, cpu_level())
+    def asm(self) -> str:
+        """The machine code as assembly text."""
+        return asm_of(self.llvm)
 
     def _repr_html_(self) -> str:
         """The summary and the source, for notebooks."""
@@ -211,6 +208,19 @@ def _built(name: str, source: str) -> Any:
         from codegen.backend.build import build
 
         return build(name, source, cpu_level())
+
+
+def llvm_of(name: str, source: str) -> str:
+    """The optimized LLVM IR of a source; recompiled, because the store keeps only machine code."""
+    return str(_built(name, source).llvm_ir)
+
+
+def asm_of(llvm: str) -> str:
+    """The machine code of LLVM IR as assembly text."""
+    with uninterrupted():
+        from codegen.backend.build import assembly
+
+        return assembly(llvm, cpu_level())
 
 
 def _dump(name: str, source: str) -> None:

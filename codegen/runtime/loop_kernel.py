@@ -16,7 +16,7 @@ from codegen.analysis.bodies import shared_loop
 from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import RESULTS, Function
 from codegen.runtime.direct_entries import RESULT, DirectCall
-from codegen.runtime.kernel import KERNEL_PROTOTYPES, native_address
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, asm_of, llvm_of, native_address
 from codegen.runtime.threads import run_parts
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
@@ -63,6 +63,21 @@ class LoopKernel:
     def address(self) -> int:
         """The address of the machine code."""
         return native_address(self.emitted.name, self.emitted.source)
+
+    @property
+    def source(self) -> str:
+        """The Python source that Numba compiles."""
+        return self.emitted.source
+
+    @property
+    def llvm(self) -> str:
+        """The optimized LLVM IR."""
+        return llvm_of(self.emitted.name, self.source)
+
+    @property
+    def asm(self) -> str:
+        """The machine code as assembly text."""
+        return asm_of(self.llvm)
 
     def bind(
         self,

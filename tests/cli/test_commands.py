@@ -90,6 +90,17 @@ def test_explain_reports() -> None:
     assert list(stages) == ["nest"]
 
 
+def test_explain_takes_sizes_and_threads() -> None:
+    shape = "f32[1000,300]{0,1}"
+    assert "super-vectors 32x64 " in run("explain", "C", shape, "--virtual-vector-size", "32,64").stdout
+    assert "became 256x256" in run("explain", "C", shape, "--virtual-vector-size", "256").stdout
+    one, two = (run("explain", "C", shape, "--threads", n).stdout for n in ("1", "16"))
+    assert one != two
+    assert "expected one or two sizes" in refuses("explain", "C", shape, "--virtual-vector-size", "1,2,3")
+    assert "not a list of numbers" in refuses("explain", "C", shape, "--virtual-vector-size", "x")
+    refuses("explain", "C", shape, "--threads", "0")
+
+
 def test_explain_takes_parameters() -> None:
     want = run("explain", "f32[30,20]{1,0:T(8,128)}", "f32[30,20]{1,0:T(4,1)}").stdout
     assert run("explain", "f32[30,20]{1,0:T(8,128)}", "blis-a", "mr=4").stdout == want

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from tilejit.cli import completion
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.layouts import read_layout
 from tilejit.cli.output import print_json
-from tilejit.cli.parameters import Parameters, Values, read_parameters
+from tilejit.cli.parameters import Parameters, Values, read_parameters, vector_sizes
 from tilejit.cli.streams import text_or_input
 
 if TYPE_CHECKING:
@@ -29,14 +29,6 @@ class Stage(StrEnum):
     ASM = "asm"
     ALL = "all"
 
-
-ATTRIBUTES = {
-    Stage.NEST: "nest",
-    Stage.SCHEDULE: "schedule",
-    Stage.SOURCE: "source",
-    Stage.LLVM: "llvm_ir",
-    Stage.ASM: "assembly",
-}
 
 SIDE = 'A complete shape; or, if the other one is complete, a layout such as "tpu", or C for row-major.'
 
@@ -58,6 +50,17 @@ def explain(
     stage: Annotated[
         Stage | None, typer.Option("--stage", help="Print only this stage instead of a report.")
     ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--virtual-vector-size",
+            metavar="N[,N]",
+            help="Elements that move at a time, such as 256, 32,256 or 2*hw; by default chosen for the copy.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=1, help="Threads that the copy is planned for.")
+    ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the stages as one JSON object.")] = False,
 ) -> None:
     """Show how a copy between layouts is compiled."""
@@ -68,12 +71,13 @@ def explain(
     with arguments_checked():
         values = read_parameters(parameters)
         dst, src = sides(text_or_input(target), text_or_input(source), values)
-        explained = tilejit.explain(dst, src)
+        size = "auto" if sizes is None else _size(vector_sizes(sizes))
+        explained = tilejit.explain(dst, src, threads=threads, virtual_vector_size=size)
     if stage is None and not as_json:
         typer.echo(explained.report().rstrip("\n"))
         return
-    stages = [s for s in ATTRIBUTES if stage in (s, Stage.ALL, None)]
-    texts = {s.value: str(getattr(explained, ATTRIBUTES[s])) for s in stages}
+    stages = [s for s in Stage if s != Stage.ALL and stage in (s, Stage.ALL, None)]
+    texts = {s.value: str(getattr(explained, s.value)) for s in stages}
     if as_json:
         print_json(texts)
     elif len(texts) == 1:
@@ -81,6 +85,11 @@ def explain(
     else:
         for name, text in texts.items():
             typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
+
+
+def _size(sizes: tuple[int | str, ...]) -> Any:
+    """One size as a number, two as a pair; `explain` refuses others."""
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def sides(target: str, source: str, parameters: Values) -> tuple[Spec | None, Spec | None]:

@@ -1,4 +1,4 @@
-"""Parameters of formats and patterns on the command line: mr=8 tile=16,32 nested=true."""
+"""Values on the command line: mr=8 tile=16,32 nested=true, and lists of sizes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from codegen import LayoutError
 from tilejit.cli import completion
+from tilejit.cli.errors import misused
 
 Parameters = Annotated[
     list[str] | None,
@@ -60,3 +61,31 @@ def read_dims(text: str) -> tuple[int, ...]:
             f"--dims: expected sizes separated by commas, got {text[:40]!r}\n  write e.g. --dims 33,300"
         )
     return tuple(map(int, parts))
+
+
+def vector_sizes(text: str) -> tuple[int | str, ...]:
+    """The sizes of super-vectors.
+
+    "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
+
+    Raises:
+        UsageError: the text is not a list of sizes.
+    """
+    from tilejit.kernels.pass_options import read_size_list
+
+    found = read_size_list(text.replace(" ", ""))
+    return numbers("--virtual-vector-size", text) if found is None else found
+
+
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """The numbers of an option.
+
+    "32,256" -> (32, 256)
+
+    Raises:
+        UsageError: the text is not a list of numbers.
+    """
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise misused(f"{option} {text[:40]!r} is not a list of numbers such as 32,256") from None

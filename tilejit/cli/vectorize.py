@@ -11,8 +11,9 @@ import typer
 
 from codegen import KernelError
 from tilejit.cli.errors import misused, say
+from tilejit.cli.parameters import numbers, vector_sizes
 from tilejit.cli.streams import DASH, input_text
-from tilejit.kernels.pass_options import PassOptions, read_pass_options, read_size_list
+from tilejit.kernels.pass_options import PassOptions, read_pass_options
 
 
 class Masks(StrEnum):
@@ -101,7 +102,7 @@ def vectorize(
         shape, dims = read.virtual_vector_size, read.fastest_varying
         reductions = read.vectorize_reductions
     else:
-        shape = _sizes("256" if sizes is None else sizes)
+        shape = vector_sizes("256" if sizes is None else sizes)
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and file != DASH:
         raise misused("--python is for standard input; omit it and pass a .py file")
@@ -131,32 +132,6 @@ def _pass_options(text: str) -> PassOptions:
         return read_pass_options(text)
     except KernelError as error:
         raise misused(str(error)) from error
-
-
-def _sizes(text: str) -> tuple[int | str, ...]:
-    """The sizes of super-vectors.
-
-    "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
-
-    Raises:
-        UsageError: the text is not a list of sizes.
-    """
-    found = read_size_list(text.replace(" ", ""))
-    return numbers("--virtual-vector-size", text) if found is None else found
-
-
-def numbers(option: str, text: str) -> tuple[int, ...]:
-    """The numbers of an option.
-
-    "32,256" -> (32, 256)
-
-    Raises:
-        UsageError: the text is not a list of numbers.
-    """
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise misused(f"{option} {text[:40]!r} is not a list of numbers such as 32,256") from None
 
 
 def _of_mlir(

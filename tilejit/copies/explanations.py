@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from inspect import signature
-from math import prod
 from typing import Any, overload
 
 import numpy as np
@@ -16,7 +15,6 @@ from codegen import (
     Kernel,
     LayoutError,
     StagedProgram,
-    Step,
     dataclass,
     thread_count,
 )
@@ -36,6 +34,7 @@ from tilejit.programs.compiled import array_element, compiled
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import single_pass_unpack
+from tilejit.programs.stages import Stages
 from tilejit.programs.tuning import (
     AUTO,
     DEFAULT,
@@ -56,7 +55,7 @@ from tilejit.tiled.tiled_array import TiledArray
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Stages):
     """One copy in detail: its nests, schedules, generated source and machine code.
 
     >>> explanation = tilejit.explain("f32[3,5]{0,1}", None)
@@ -73,9 +72,8 @@ class Explanation:
     program: CopyProgram | StagedProgram
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        """The boxes of the copy, the one that moves the most elements first."""
-        return tuple(sorted(self.program.steps, key=_volume, reverse=True))
+    def _compiled(self) -> CopyProgram | StagedProgram:
+        return self.program
 
     @property
     def kernel(self) -> Kernel:
@@ -87,36 +85,6 @@ class Explanation:
         if not self.steps:
             raise LayoutError("the copy has no elements, so it has no kernel\n  pass arrays with elements")
         return self.steps[0].kernel
-
-    @property
-    def nest(self) -> str:
-        """The scalar loop nest of every box, with the sizes of this copy."""
-        return "\n".join(str(box) for step in self.steps for box in step.boxes)
-
-    @property
-    def schedule(self) -> str:
-        """The schedule of every box, and its nest after the passes that apply it."""
-        return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
-
-    @property
-    def source(self) -> str:
-        """The generated Python of every kernel; comments relate its loops to the axes of the copy."""
-        return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self.program.kernels)
-
-    def _axes(self, kernel: Kernel) -> str:
-        """A comment for each way that boxes use the loops of a kernel: "# a = d2, i = d0, j = d1"."""
-        own = dict.fromkeys(step.axes for step in self.program.steps if step.kernel == kernel)
-        return "".join(f"# {axes}\n" for axes in own if axes)
-
-    @property
-    def llvm_ir(self) -> str:
-        """The optimized LLVM IR of every kernel."""
-        return "\n".join(kernel.llvm_ir for kernel in self.program.kernels)
-
-    @property
-    def assembly(self) -> str:
-        """The machine code of every kernel, as assembly text."""
-        return "\n".join(kernel.assembly for kernel in self.program.kernels)
 
     def __repr__(self) -> str:
         """Count boxes and kernels, and show the schedule of the largest box; `report()` shows everything."""
@@ -310,11 +278,6 @@ def _between_arrays(
     if move is None:
         raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}, so the copy has no kernel")
     return copy_program(target.shape, target.strides, strides, move, threads, tuning)
-
-
-def _volume(step: Step) -> tuple[bool, int]:
-    """The elements that a box moves; padding sorts after all elements."""
-    return step.box.source is not None, prod(axis.extent for axis in step.box.axes)
 
 
 def _shape_of(

@@ -37,6 +37,7 @@ from tilejit.programs import direct_policy
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import Move, move_for
 from tilejit.programs.native_calls import NativeCalls, native_calls
+from tilejit.programs.stages import Stages
 from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Specialize, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are at their strides, and that do not override assignment."""
 
 
-class CopyPlan(Direct):
+class CopyPlan(Direct, Stages):
     """A copy between two array layouts, which can run many times.
 
     >>> src = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -111,6 +112,17 @@ class CopyPlan(Direct):
         if threads == 1:
             moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
             self._calls = native_calls(self._program, moved)
+
+    @property
+    def _compiled(self) -> CopyProgram | StagedProgram:
+        """The copy.
+
+        Raises:
+            LayoutError: NumPy makes it.
+        """
+        if self._program is None:
+            raise LayoutError(f"NumPy makes this copy, so it has no kernel\n  {self.reason}")
+        return self._program
 
     def __call__(self, dst: Array, src: Array) -> None:
         """Copy `src` to `dst`, as numpy.copyto(dst, src) does.

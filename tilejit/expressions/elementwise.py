@@ -30,7 +30,8 @@ class Elementwise(Engine[Parameters, Result]):
     >>> scaled(np.array([1.0, 2.0]), np.array([10.0, 20.0]))
     array([12., 24.])
 
-    `tilejit.elementwise` creates it. `report()` and `source` show the kernel of this thread's last call.
+    `tilejit.elementwise` creates it. `schedule`, `source`, `llvm`, `asm` and `report()` describe the kernel
+    of this thread's last call.
 
     Attributes:
         python: the Python function.
@@ -89,15 +90,6 @@ class Elementwise(Engine[Parameters, Result]):
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle the function and the options; the copy compiles, or finds its kernels in the store."""
         return self._by_name() or (Elementwise, (self.python, self.options))
-
-    @property
-    def source(self) -> str:
-        """The Python source of the kernel of this thread's last call.
-
-        Raises:
-            KernelError: there was no call yet.
-        """
-        return self.program.kernel.emitted.source
 
     def report(self) -> str:
         """Describe how this thread's last call was vectorized.

@@ -57,7 +57,7 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
     """A function whose calls run programs of loops, from Python or from native code.
 
     `python` is the function itself, whose signature type checkers know. `program` is the one that this
-    thread's last call ran.
+    thread's last call ran; `schedule`, `source`, `llvm` and `asm` describe it.
     """
 
     _NEVER = "was not called in this thread yet\n  call it first"
@@ -89,6 +89,26 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
         if found is None:
             raise KernelError(f"{self.python.__name__} {self._NEVER}")
         return found
+
+    @property
+    def schedule(self) -> str:
+        """How super-vectors map to registers and threads."""
+        return self.program.schedule
+
+    @property
+    def source(self) -> str:
+        """The Python source of the kernel that Numba compiles."""
+        return self.program.kernel.source
+
+    @property
+    def llvm(self) -> str:
+        """The kernel's optimized LLVM IR."""
+        return self.program.kernel.llvm
+
+    @property
+    def asm(self) -> str:
+        """The kernel's machine code, as assembly text."""
+        return self.program.kernel.asm
 
     def __repr__(self) -> str:
         return f"<tilejit.{type(self).__name__} {self.python.__name__}>"

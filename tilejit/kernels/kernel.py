@@ -34,8 +34,8 @@ class Kernel(DirectLoops[Parameters, Result]):
     >>> c
     array([2., 2., 2.])
 
-    `tilejit.kernel` creates it. `nest`, `vectorized`, `schedule`, `source` and `report()` describe the last
-    specialization in this thread: that of the last call, or of `specialize`.
+    `tilejit.kernel` creates it. `nest`, `vectorized`, `schedule`, `source`, `llvm`, `asm` and `report()`
+    describe the last specialization in this thread: that of the last call, or of `specialize`.
 
     Attributes:
         python: the Python function.
@@ -162,16 +162,6 @@ class Kernel(DirectLoops[Parameters, Result]):
     def vectorized(self) -> str:
         """The loops over super-vectors, printed in the style of MLIR's vector dialect."""
         return _printed(self.program.vectorized.function)
-
-    @property
-    def schedule(self) -> str:
-        """How super-vectors map to registers and threads."""
-        return self.program.schedule
-
-    @property
-    def source(self) -> str:
-        """The Python source of the kernel that Numba compiles."""
-        return self.program.kernel.emitted.source
 
     def report(self) -> str:
         """Describe how each loop was vectorized, or why not, followed by the schedule.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from codegen import (
     ALL_FLAGS,
     CopyProgram,
     Direct,
+    LayoutError,
     cached,
     compiler_lock,
     thread_count,
@@ -28,6 +29,7 @@ from tilejit.programs.moves import move_for
 from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
 from tilejit.programs.relayout_programs import relayout_program
+from tilejit.programs.stages import Stages
 from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, drops_imaginary_parts, pieces
@@ -53,7 +55,7 @@ Out = TypeVar("Out")
 Result = TypeVar("Result")
 
 
-class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
+class TiledPlan(Direct, Stages, Generic[Taken, Out, Result]):
     """A copy between two sides, which can run many times.
 
     >>> plan = tilejit.plan_pack("{1,0:T(8,128)}", (1000, 300), np.float32)
@@ -189,6 +191,18 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         Returns:
             The compiled copy, or None if NumPy converts the elements.
         """
+
+    @property
+    def _compiled(self) -> CopyProgram | StagedProgram:
+        """The copy.
+
+        Raises:
+            LayoutError: NumPy converts the elements.
+        """
+        program = self.program(thread_count(self._threads, self._moved_bytes, self._slowness))
+        if program is None:
+            raise LayoutError(f"NumPy converts the elements of {self!r}, so the copy has no kernel")
+        return program
 
     @property
     def _is_answerable(self) -> bool:

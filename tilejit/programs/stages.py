@@ -1,0 +1,59 @@
+"""What a compiled copy looks like at each stage, for explanations and plans alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import prod
+
+from codegen import CopyProgram, Kernel, StagedProgram, Step
+
+
+class Stages(ABC):
+    """The texts of a compiled copy: they describe all of its boxes and kernels."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _compiled(self) -> CopyProgram | StagedProgram:
+        """The copy."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The boxes of the copy, the one that moves the most elements first."""
+        return tuple(sorted(self._compiled.steps, key=_volume, reverse=True))
+
+    @property
+    def nest(self) -> str:
+        """The scalar loop nest of every box, with the sizes of this copy."""
+        return "\n".join(str(box) for step in self.steps for box in step.boxes)
+
+    @property
+    def schedule(self) -> str:
+        """The schedule of every box, and its nest after the passes that apply it."""
+        return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
+
+    @property
+    def source(self) -> str:
+        """The generated Python of every kernel; comments relate its loops to the axes of the copy."""
+        return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self._compiled.kernels)
+
+    @property
+    def llvm(self) -> str:
+        """The optimized LLVM IR of every kernel."""
+        return "\n".join(kernel.llvm for kernel in self._compiled.kernels)
+
+    @property
+    def asm(self) -> str:
+        """The machine code of every kernel, as assembly text."""
+        return "\n".join(kernel.asm for kernel in self._compiled.kernels)
+
+    def _axes(self, kernel: Kernel) -> str:
+        """A comment for each way that boxes use the loops of a kernel: "# a = d2, i = d0, j = d1"."""
+        own = dict.fromkeys(step.axes for step in self._compiled.steps if step.kernel == kernel)
+        return "".join(f"# {axes}\n" for axes in own if axes)
+
+
+def _volume(step: Step) -> tuple[bool, int]:
+    """The elements that a box moves; padding sorts after all elements."""
+    return step.box.source is not None, prod(axis.extent for axis in step.box.axes)
