@@ -1,9 +1,9 @@
 """Prove, before a kernel runs, that every access stays inside its arrays.
 
-Once sizes are numbers, the bounds of loops and the subscripts are linear in the loop indices. Fourier-Motzkin
-elimination of one index after another then gives the least and the largest value of a subscript. A floor
-division becomes a new index between two bounds. The check is conservative: it rejects every access that may
-be outside, and every access or statement without a rule.
+Once sizes are numbers, the bounds of loops and the subscripts are linear in the loop indices, so `polyhedra`
+gives the least and the largest value of a subscript. A floor division becomes a new index between two bounds.
+The check is conservative: it rejects every access that may be outside, and every access or statement without
+a rule.
 
 Kernels compute with 64-bit integers, which wrap around. Sums and products that do so are harmless if the
 final result fits, but the bounds of loops and the dividends of divisions must fit too.
@@ -12,11 +12,10 @@ final result fits, but the bounds of loops and the dividends of divisions must f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
-from math import gcd
 from typing import TypeAlias, TypeGuard
 
 from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
+from codegen.analysis.polyhedra import feasible, range_within
 from codegen.ir.index import (
     Affine,
     Bitwise,
@@ -24,7 +23,6 @@ from codegen.ir.index import (
     Index,
     Mod,
     Sum,
-    affine,
     depends_on_elements,
     index_symbol,
     map_parts,
@@ -38,14 +36,11 @@ from codegen.support.errors import KernelError, KernelIndexError
 
 Access: TypeAlias = Load | Store
 
-MOST_CONSTRAINTS = 300
-"""Further constraints are dropped to save time, which only widens the range."""
-
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """The numbers that kernels compute with."""
 
-_GOAL = "="
-"""The symbol of the wanted value, and the prefix of the symbols of parts; no index has such a name."""
+_PART = "="
+"""The prefix of the symbols of parts; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +209,6 @@ def extremes_in(domain: Domain, index: Index, values: Mapping[str, int]) -> tupl
     return range_within(expression, constraints)
 
 
-def range_within(expression: Affine, constraints: list[Affine]) -> tuple[int | None, int | None]:
-    """The least and the largest value where no constraint is negative; None if unknown.
-
-    (1, 0) if that is nowhere.
-    """
-    if not expression.terms:
-        return expression.constant, expression.constant
-    high, low = _largest(expression, constraints), _largest(expression * -1, constraints)
-    if isinstance(high, Nowhere) or isinstance(low, Nowhere):
-        return 1, 0
-    return (None if low is None else -low), high
-
-
 def domain_of(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
     """The constraints inside the loops; None if they have no iterations."""
     domain: Domain | None = Domain()
@@ -259,7 +241,7 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
     for k, end in enumerate([_in_64_bits(end, constraints) for end in ends]):
         beyond = (index - end) * (1 if loop.step > 0 else -1)
         constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
-    return None if _largest(Affine(), constraints) is NOWHERE else Domain(tuple(constraints))
+    return Domain(tuple(constraints)) if feasible((), constraints) else None
 
 
 def _known(index: Index, values: Mapping[str, int]) -> Index:
@@ -297,7 +279,7 @@ def _linear(index: Index, constraints: list[Affine]) -> Affine:
             inner = _in_64_bits(exact, constraints)
             if inner != exact and by.bit_count() > 1:
                 return inner  # Numbers that wrap around keep only remainders by powers of two.
-            quotient = index_symbol(f"{_GOAL}{of} // {by}")
+            quotient = index_symbol(f"{_PART}{of} // {by}")
             rest = inner - quotient * by
             # Elimination over rationals does not know that the quotient is an integer.
             low, high = range_within(inner, constraints)
@@ -324,7 +306,7 @@ def _combined(index: Bitwise, constraints: list[Affine]) -> Affine:
         return Affine()  # Nothing is computed where the constraints cannot hold.
     if are_disjoint(index, ranges):
         return Affine() if index.operator == "and" else exact[0] + exact[1]
-    result = index_symbol(f"{_GOAL}{index}")
+    result = index_symbol(f"{_PART}{index}")
     constraints += rows_of(index, result, sides, ranges)
     divided = with_divisions(index)
     if divided is not None and sides[0] == exact[0]:
@@ -336,12 +318,12 @@ def _combined(index: Bitwise, constraints: list[Affine]) -> Affine:
 def _in_64_bits(expression: Affine, constraints: list[Affine]) -> Affine:
     """The expression as kernels compute it: a symbol without bounds if 64 bits may not hold it."""
     is_symbol = not expression.constant and [c for _, c in expression.terms] == [1]
-    is_number = is_symbol and not expression.terms[0][0].startswith(_GOAL)
+    is_number = is_symbol and not expression.terms[0][0].startswith(_PART)
     if is_number or _fits(*_rough_range(expression, constraints)):
         return expression
     if _fits(*range_within(expression, constraints)):
         return expression
-    return index_symbol(f"{_GOAL}{expression} in 64 bits")
+    return index_symbol(f"{_PART}{expression} in 64 bits")
 
 
 def _rough_range(expression: Affine, constraints: Iterable[Affine]) -> tuple[int | None, int | None]:
@@ -374,59 +356,3 @@ def _rough_range(expression: Affine, constraints: Iterable[Affine]) -> tuple[int
 def _fits(low: int | None, high: int | None) -> bool:
     """Whether 64 bits hold all numbers of a range."""
     return low is not None and high is not None and (low > high or (low >= LEAST and high <= MOST))
-
-
-class Nowhere(Enum):
-    """The largest value over an empty set of iterations."""
-
-    NOWHERE = 0
-
-
-NOWHERE = Nowhere.NOWHERE
-
-
-def _largest(expression: Affine, constraints: list[Affine]) -> int | Nowhere | None:
-    """The largest value under the constraints; None if unbounded, NOWHERE if they cannot hold."""
-    left = {*constraints, expression - index_symbol(_GOAL)}
-    while True:
-        names = {name for c in left for name, _ in c.terms if name != _GOAL}
-        if not names:
-            break
-        name = min(names, key=lambda n: (_pairs(left, n), n))
-        left = _eliminate(left, name)
-    best: int | None = None
-    for constraint in left:
-        if constraint.coefficient(_GOAL) < 0:
-            bound = constraint.constant // -constraint.coefficient(_GOAL)
-            best = bound if best is None else min(best, bound)
-        elif not constraint.terms and constraint.constant < 0:
-            return NOWHERE
-    return best
-
-
-def _pairs(constraints: set[Affine], name: str) -> int:
-    signs = [c.coefficient(name) for c in constraints]
-    return sum(s > 0 for s in signs) * sum(s < 0 for s in signs)
-
-
-def _eliminate(constraints: set[Affine], name: str) -> set[Affine]:
-    """Eliminate one symbol from the constraints; each new one is divided by its common factor."""
-    out = {c for c in constraints if not c.coefficient(name)}
-    floors = [c for c in constraints if c.coefficient(name) > 0]
-    ceilings = [c for c in constraints if c.coefficient(name) < 0]
-    for floor in floors:
-        for ceiling in ceilings:
-            one, two = floor.coefficient(name), -ceiling.coefficient(name)
-            out.add(_reduced(floor * two + ceiling * one))
-    if len(out) <= MOST_CONSTRAINTS:
-        return out
-    kept = sorted(out, key=lambda c: (len(c.terms), not c.coefficient(_GOAL), str(c)))
-    return set(kept[:MOST_CONSTRAINTS])
-
-
-def _reduced(constraint: Affine) -> Affine:
-    """The equivalent constraint on integers with the smallest coefficients."""
-    factor = gcd(*(c for _, c in constraint.terms)) if constraint.terms else 1
-    if factor == 1 or constraint.coefficient(_GOAL):
-        return constraint
-    return affine(constraint.constant // factor, [(name, c // factor) for name, c in constraint.terms])

@@ -13,8 +13,7 @@ from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
-from codegen.analysis.bounds import range_within
-from codegen.analysis.polyhedra import feasible, projected
+from codegen.analysis.polyhedra import feasible, projected, range_within
 from codegen.ir.index import (
     Affine,
     ArrayElement,

@@ -1,4 +1,4 @@
-"""Whether a system of linear equations and inequalities may have integer solutions."""
+"""Systems of linear equations and inequalities: whether they may have integer solutions, and their ranges."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Collection, Iterable, Mapping
 from math import gcd
 from typing import TypeAlias
 
-from codegen.ir.index import Affine
+from codegen.ir.index import Affine, index_symbol
 
 Terms: TypeAlias = tuple[tuple[str, int], ...]
 
-MOST_ROWS = 400
-"""Elimination stops here and answers "perhaps": a proof would not be worth the time."""
+MOST_ROWS = 300
+"""Elimination drops further rows to save time: more integers satisfy the rest, so no proof becomes wrong."""
+
+_GOAL = "="
+"""The symbol of the wanted value; no other symbol has this name."""
 
 
 def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
@@ -42,7 +45,26 @@ def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
         c = equation.coefficient(name)
         equations = [_solved(other, equation, name, c) for other in equations]
         rows = [_solved(row, equation, name, c) for row in rows]
-    return _eliminate(rows)
+    return _eliminated(rows) is not None
+
+
+def range_within(expression: Affine, not_negative: Iterable[Affine]) -> tuple[int | None, int | None]:
+    """The least and the largest value of an expression where all rows are nonnegative; None if unknown.
+
+    2*i + 1, 0 <= i < 10 -> (1, 19)
+
+    (1, 0) if some row is negative everywhere.
+    """
+    if not expression.terms:
+        return expression.constant, expression.constant
+    rows, ends = list(not_negative), list[int | None]()
+    for wanted in (expression * -1, expression):
+        table = _eliminated([*rows, wanted - index_symbol(_GOAL)], _GOAL)
+        if table is None:
+            return 1, 0
+        ends.append(table.get(((_GOAL, -1),)))
+    low, high = ends
+    return (None if low is None else -low), high
 
 
 def projected(
@@ -90,17 +112,22 @@ def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
     return row if not k else row * abs(c) + equation * (-k if c > 0 else k)
 
 
-def _eliminate(rows: Iterable[Affine]) -> bool:
+def _eliminated(rows: Iterable[Affine], kept: str = "") -> dict[Terms, int] | None:
+    """The rows without any symbol but `kept`; None if one cannot hold."""
     table: dict[Terms, int] = {}
     if not _enter(table, rows):
-        return False
-    while table:
-        name = min((up * down, n) for n, (up, down) in _sides(table).items())[1]
+        return None
+    while sides := _sides(table):
+        sides.pop(kept, None)
+        if not sides:
+            break
+        name = min((up * down, n) for n, (up, down) in sides.items())[1]
         if not _enter(table, _without(table, name)):
-            return False
+            return None
         if len(table) > MOST_ROWS:
-            return True
-    return True
+            shortest = sorted(table, key=lambda terms: (len(terms), terms))
+            table = {terms: table[terms] for terms in shortest[:MOST_ROWS]}
+    return table
 
 
 def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
