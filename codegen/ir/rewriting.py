@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, Index, substitute_index
-from codegen.ir.nodes import Call, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import Entries, IndexValue, Load, Op, Reduce, Step, Value
 
 Body = tuple[Statement, ...]
@@ -59,7 +59,7 @@ def map_values(statement: Statement, change: OfValue) -> Statement:
             changed = change(load)
             assert isinstance(changed, Load), "a prefetch has the lines of a load"
             return Prefetch(changed)
-        case View() | Call():
+        case View() | Call() | Alloc():
             return statement
         case _:
             raise AssertionError(f"map_values: no rule for {type(statement).__name__}")

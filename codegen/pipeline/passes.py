@@ -63,6 +63,7 @@ def transfer_passes() -> tuple[Pass, ...]:
     from codegen.passes.prefetch_elements import prefetch_elements
     from codegen.passes.prefetch_later_entry import prefetch_later_entry
     from codegen.passes.prefetch_next_tile import prefetch_next_tile
+    from codegen.passes.simplify import simplify
     from codegen.passes.stage_rows import stage_rows
     from codegen.passes.stream_lines import stream_lines
 
@@ -75,6 +76,7 @@ def transfer_passes() -> tuple[Pass, ...]:
         prefetch_elements,
         prefetch_next_tile,
         narrow_tails,
+        simplify,
         fence_streams,
     )
 
@@ -93,6 +95,7 @@ def vector_passes() -> tuple[Pass, ...]:
     from codegen.passes.resize_integers import resize_integers
     from codegen.passes.run_rows import run_rows
     from codegen.passes.share_first_loop import share_first_loop
+    from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
     from codegen.passes.unmask_lanes import unmask_lanes
     from codegen.passes.widen_halves import widen_halves
@@ -110,6 +113,7 @@ def vector_passes() -> tuple[Pass, ...]:
         relax_floats,
         widen_halves,
         resize_integers,
+        simplify,
         order_arguments,
         fit_lines,
         fence_streams,

@@ -1,0 +1,93 @@
+"""What literal sizes decide is not in the loops: tests, loops of one iteration, arithmetic of numbers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.ir.building import compare, greatest, least, loop, minus, multiple, plus, rest
+from codegen.ir.index import Index, evaluate_index, index_symbol
+from codegen.ir.nodes import BufferArg, Call, Function, If, Statement, Store, View
+from codegen.ir.values import Load
+from codegen.passes.simplify import evaluated, simplify
+
+DECIDED = compare(512, "ge", 256)
+
+
+def moved(at: Index | int) -> Store:
+    """A line from one buffer to another."""
+    index = at if not isinstance(at, int) else plus(at)
+    return Store("dst", (index,), Load("src", (index,), "bits8", (64,), (0,), (1,)), (0,), (1,))
+
+
+def simplified(*body: Statement) -> tuple[Statement, ...]:
+    return simplify(Function("moves", (), body, buffers=(BufferArg("src"), BufferArg("dst")))).body
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (rest(512, 64), "0"),
+        (multiple(336, 64), "320"),
+        (multiple("n", 64), "64*(n // 64)"),
+        (least(7, 5, "n"), "min(5, n)"),
+        (greatest(7, 5), "7"),
+        (least(plus("n", 3), plus("n", -2)), "n - 2"),
+        (plus(rest(70, 64), multiple(130, 64), "n"), "n + 134"),
+    ],
+    ids=str,
+)
+def test_numbers_are_evaluated(index: Index, text: str) -> None:
+    assert str(evaluated(index)) == text
+    assert evaluate_index(evaluated(index), {"n": 100}) == evaluate_index(index, {"n": 100})
+
+
+def test_decided_tests_select_a_branch() -> None:
+    then, otherwise = (moved(0),), (moved(64),)
+    unknown = compare("n", "gt", 0)
+    for relation, holds in {
+        "lt": False,
+        "le": False,
+        "gt": True,
+        "ge": True,
+        "eq": False,
+        "ne": True,
+    }.items():
+        decided = compare(plus("n", 2), relation, "n")  # type: ignore[arg-type]
+        assert simplified(If((decided,), then, otherwise)) == (then if holds else otherwise)
+        both = simplified(If((unknown, decided), then, otherwise))
+        assert both == ((If((unknown,), then, otherwise),) if holds else otherwise)
+    assert simplified(If((unknown,), then, otherwise)) == (If((unknown,), then, otherwise),)
+
+
+def test_loops_run_once_or_never() -> None:
+    x = index_symbol("x")
+    assert simplified(loop("x", 0, 64, moved(x), step=64)) == (moved(0),)
+    assert simplified(loop("x", "n", plus("n", 1), moved(x))) == (moved(index_symbol("n")),)
+    assert simplified(loop("x", 64, 64, moved(x), step=64)) == ()
+    assert simplified(loop("x", 64, 0, moved(x), step=64)) == ()
+    twice = loop("x", 0, 65, moved(x), step=64)
+    assert simplified(twice) == (twice,)
+    assert simplified(If((DECIDED,), (loop("x", 0, 1, If((DECIDED,), (moved(x),))),))) == (moved(0),)
+
+
+def test_calls_for_nothing_and_their_addresses_go() -> None:
+    tail = View("tail", "dst", plus(512)), View("tail_src", "src", plus(512))
+    for count in (0, 5):
+        part = Call("copy_part", ("tail", "tail_src", minus(512 + count, 512)))
+        assert simplified(*tail, part) == ((*tail, part) if count else ())
+
+
+@pytest.mark.parametrize("shape", [(4000, 3000), (20, 300), (24, 256), (8, 128), (9, 129)])
+def test_kernels_of_one_shape_have_no_dead_code(shape: tuple[int, int]) -> None:
+    """With specialize="sizes", every test depends on an address, and no loop runs once."""
+    text = f"f32[{shape[0]},{shape[1]}]{{1,0:T(8,128)}}"
+    source = tj.explain(text, None, specialize="sizes").source
+    assert not re.search(r"(if|elif) [0-9 &>=<-]+:", source)
+    assert not re.search(r"range\(1\)|range\(0, 1\)", source)
+    assert not re.search(r"\b\d+ & -?\d+", source)
+    x = np.random.default_rng(0).random(shape, np.float32)
+    assert np.array_equal(tj.unpack(tj.pack(x, text, specialize="sizes")), x)
