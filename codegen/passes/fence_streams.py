@@ -11,12 +11,15 @@ from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Prefetch, Stat
 def fence_streams(function: Function, _: object = None) -> Function:
     """Order streamed lines before whatever follows the call: other threads may read the results.
 
+    The summary says that lines are streamed.
+
     before:  for x in 0..count step 64: dst[x] = src[x] [64] streamed
     after:   the same; call stream_fence()
     """
-    if streams(function.body):
-        return replace(function, body=(*function.body, Call("stream_fence")))
-    return function
+    if not streams(function.body):
+        return function
+    summary = function.summary and f"{function.summary.removesuffix('.')}; full lines past the cache."
+    return replace(function, body=(*function.body, Call("stream_fence")), summary=summary)
 
 
 def streams(body: Sequence[Statement]) -> bool:

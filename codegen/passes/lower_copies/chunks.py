@@ -25,7 +25,6 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     lanes = LINE_BYTES // width
     what = f"dst[{{at}}x] = src[{{at}}{LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"
-    how += ", streamed" if chunks.stream else ""
     ahead, entries = chunks.schedule.prefetch_bytes, chunks.schedule.prefetch_chunks
     full = Streamed("full", prefetch_bytes=ahead, entries_ahead=entries)
     streamed = (full,) if chunks.stream else ()

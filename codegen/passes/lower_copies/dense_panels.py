@@ -44,7 +44,6 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
     vectors = f"{columns} columns in blocks of {block}" if columns else block
     how += f", super-vectors of {vectors}"
     how += ", of which `columns` are kept, blocks at the end by elements" if t.lanes else ""
-    how += ", lines streamed" if t.stream else ""
     over = {"columns": "panels", "layers": "layer"}.get(t.loops[0].axis, t.loops[0].axis)
     how += "" if sides.in_table else f"; parallel over {over}"
     return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, _prologue(t))

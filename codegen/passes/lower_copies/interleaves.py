@@ -28,13 +28,12 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
     rows = rows_of(stmt)
     if stmt.is_one_block:
         block = rows.in_one_block(sides.dst, sides.src, stream=stmt.stream)
-        return Lowered(block, what, f"A block of {stmt.columns}x{stmt.rows}{', streamed' * stmt.stream}")
+        return Lowered(block, what, f"A block of {stmt.columns}x{stmt.rows}")
     how = f"Super-vectors of {rows.count}x{rows.line}, {'interleaved' if rows.packs else 'deinterleaved'}"
     if stmt.groups:
         body = deinterleaved_groups(rows, sides.dst, sides.src)
-        how += f" into scratch for all groups at once, lines streamed; packed lines at {LINE_TABLE}"
+        how += f" into scratch for all groups at once; packed lines at {LINE_TABLE}"
         return Lowered((body,), what.replace("{at}", "{at}group, "), how)
-    how += ", streamed" if stmt.stream else ""
     if stmt.lines:
         joined = joined_rows(rows, sides.dst, sides.src, stream=stmt.stream)
         return Lowered((joined,), what, f"{how}; packed lines at {LINE_TABLE}")

@@ -54,7 +54,7 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
     else:
         run = _Run(bits, packs, stmt.schedule.prefetch_bytes)
         body = (run.loop(dst, src, count, stream=stmt.stream),)
-        how = f"Super-vectors of 64 bytes{', streamed' * stmt.stream}"
+        how = "Super-vectors of 64 bytes"
     loose = f"{{at}}{group}*x : {group}*x + {group}"
     what = f"dst[{{at}}x] = packed_{bits}(src[{loose}])"
     if not packs:

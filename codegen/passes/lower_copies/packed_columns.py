@@ -45,7 +45,7 @@ class PackedColumns:
         what = f"dst[{{at}}{packed}] = {name}(src[{{at}}{loose}])"
         if not self.packs:
             what = f"dst[{{at}}{loose}] = un{name}(src[{{at}}{packed}])"
-        how = f"Blocks of {self.rows}x{BLOCK}{', streamed' * stream}"
+        how = f"Blocks of {self.rows}x{BLOCK}"
         few, one = (Narrow(n, self.block(dst, src, *self.offsets("x"), n)) for n in (SMALL, 1))
         ways = [Streamed("begun", prefetch_bytes=prefetch_bytes)] * stream
         if stream and not self.packs:

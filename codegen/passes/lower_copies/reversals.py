@@ -25,7 +25,6 @@ def lower_reverse(reverse: Reverse, sides: Sides) -> Lowered:
     what = f"dst[{{at}}x] = src[{{at}}-x], x < {length} elements of {_bytes(width)}"
     streamed = (Streamed("headed", REVERSAL_STREAMED_BYTES // width),) if reverse.stream else ()
     how = f"{'Lines' if reverse.stream else 'Super-vectors'} of 64 bytes, reversed in registers"
-    how += ", streamed" * reverse.stream
     line, lane = LINE_BYTES // width, LANE_BYTES // width
     one = moved_element(width, dst, times("x", width), src, times("x", -width))
     narrower = [Narrow(lane, _block(dst, src, "x", width, lane))] * (lane > 1) + [Narrow(1, one)]

@@ -55,7 +55,6 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     if t.lanes:
         tile, block = f"{t.tile[0]} rows", f"{block}, of which `columns` are stored"
     how = _parts_text(t, tile, block)
-    how += ", lines streamed" if t.stream else ""
     how += ", blocks at the end by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {PARALLEL.get(t.loops[0].axis, t.loops[0].axis)}"
     return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, converted_rows(t))
