@@ -108,11 +108,7 @@ def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *
         else:
             all_but_last = replace(loop, lower=(first,), upper=(start,), step=size, body=narrow.body)
             blocks = (all_but_last, *at_end)
-        fits = compare(left, "ge", size)
-        if isinstance(left, Affine) and not left.terms:
-            made = blocks if left.constant >= size else made
-        else:
-            made = (If((fits,), blocks, made),)
+        made = (If((compare(left, "ge", size),), blocks, made),)
     return made
 
 

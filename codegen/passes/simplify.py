@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from codegen.ir.building import minus
-from codegen.ir.index import Affine, Bitwise, FloorDiv, Greatest, Index, Least, Mod, map_parts
+from codegen.ir.index import (
+    Affine,
+    Bitwise,
+    FloorDiv,
+    Greatest,
+    Index,
+    Least,
+    Mod,
+    index_symbols,
+    map_parts,
+    substitute_index,
+)
 from codegen.ir.instructions import instruction
 from codegen.ir.integer_operators import bitwise, floor_div, modulo, number_in
 from codegen.ir.names import names_of
-from codegen.ir.nodes import Call, Compare, For, Function, If, Statement, View
+from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Statement, View
 from codegen.ir.rewriting import Body, map_indices, rewrite_body, substituted
+from codegen.ir.values import IndexValue, Local
+from codegen.ir.visit import parts
 
 RELATIONS = {"lt": (-1,), "le": (-1, 0), "gt": (1,), "ge": (0, 1), "eq": (0,), "ne": (-1, 1)}
 """The signs of left - right for which each relation holds."""
@@ -28,9 +42,47 @@ def simplify(function: Function, _: object = None) -> Function:
     after:   if dst % 64 == 0: …
              else: dst[0] = src[0] [64]
     """
-    body = rewrite_body(tuple(map_indices(each, evaluated) for each in function.body), _decided)
-    used = set(names_of(body))
+    body = _body(function.body, {})
+    results = (part.name for value in function.results for part in parts(value) if isinstance(part, Local))
+    used = {*names_of(body), *results}
     return replace(function, body=rewrite_body(body, lambda node: _where_used(node, used)))
+
+
+def _body(body: Body, known: Mapping[str, int]) -> Body:
+    """A body, given the numbers that names stand for."""
+    made, numbers = list[Statement](), dict(known)
+    for node in body:
+        assigned = set(_assigned(node))
+        numbers = {name: n for name, n in numbers.items() if name not in assigned}
+        for each in _decided(_evaluated(node, numbers), numbers):
+            made.append(each)
+            match each:
+                case Let(name, IndexValue(index, shape=())) if (number := number_in(index)) is not None:
+                    numbers[name] = number
+    return tuple(made)
+
+
+def _assigned(node: Statement) -> Iterator[str]:
+    """The locals that a statement assigns, and those inside it."""
+    match node:
+        case Let(name):
+            yield name
+        case For(body=body, carried=carried):
+            yield from (each.name for each in carried)
+            yield from chain.from_iterable(map(_assigned, body))
+        case If(_, then, otherwise):
+            yield from chain.from_iterable(map(_assigned, (*then, *otherwise)))
+
+
+def _evaluated(node: Statement, numbers: Mapping[str, int]) -> Statement:
+    """A statement in which known names and arithmetic of numbers are numbers."""
+
+    def change(index: Index) -> Index:
+        for name in index_symbols(index) & numbers.keys():
+            index = substitute_index(index, name, Affine(numbers[name]))
+        return evaluated(index)
+
+    return map_indices(node, change)
 
 
 def evaluated(index: Index) -> Index:
@@ -65,30 +117,49 @@ def _extreme(
     return found[0] if len(found) == 1 else kind(tuple(found))
 
 
-def _decided(node: Statement) -> Body:
+def _decided(node: Statement, numbers: Mapping[str, int]) -> Body:
     match node:
         case If(tests, then, otherwise):
             results = [_holds(test) if isinstance(test, Compare) else None for test in tests]
+            then, otherwise = _body(then, numbers), _body(otherwise, numbers)
             if False in results:
                 return otherwise
-            open_tests = tuple(test for test, holds in zip(tests, results, strict=True) if holds is None)
-            return (If(open_tests, then, otherwise),) if open_tests else then
-        case For(index, (first,), (stop,), step, body, carried=(), live=""):
-            length = number_in(minus(stop, first))
-            trips = None if length is None else len(range(0, length, step))
-            if trips == 0:
-                return ()
-            if trips == 1:
-                return tuple(map_indices(substituted(each, index, first), evaluated) for each in body)
+            unknown = tuple(test for test, holds in zip(tests, results, strict=True) if holds is None)
+            return (If(unknown, then, otherwise),) if unknown else then
+        case For():
+            return _iterated(node, numbers)
         case Call(name, operands) if (counts := instruction(name).active) is not None:
             count = operands[counts.operand]
             return () if isinstance(count, Affine) and number_in(count) == 0 else (node,)
     return (node,)
 
 
+def _iterated(loop: For, numbers: Mapping[str, int]) -> Body:
+    """A loop; its body if it runs once, and what it carries if it never runs."""
+    trips = _trips(loop)
+    if trips == 0:
+        carried = (c for c in loop.carried if c.start != Local(c.name, c.start.dtype, c.start.shape))
+        return tuple(Let(c.name, c.start) for c in carried)
+    if trips == 1 and not loop.carried and not loop.live and loop.size == 1:
+        (first,) = loop.lower
+        return _body(tuple(substituted(each, loop.index, first) for each in loop.body), numbers)
+    return (replace(loop, body=_body(loop.body, numbers)),)
+
+
+def _trips(loop: For) -> int | None:
+    """The iterations of a loop; None if they depend on symbols."""
+    if len(loop.lower) > 1 or len(loop.upper) > 1:
+        return None
+    length = number_in(minus(*loop.upper, *loop.lower))
+    return None if length is None else len(range(0, length, loop.step))
+
+
 def _where_used(node: Statement, used: set[str]) -> Body:
-    """A statement; nothing if it is a name for an address that none uses."""
-    return () if isinstance(node, View) and node.name not in used else (node,)
+    """A statement; nothing if it is a name for an address or a number that none uses."""
+    match node:
+        case View(name) | Let(name, IndexValue()) if name not in used:
+            return ()
+    return (node,)
 
 
 def _holds(test: Compare) -> bool | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.ir.building import compare, greatest, least, loop, minus, multiple, plus, rest
+from codegen.ir.building import compare, greatest, least, let, loop, minus, multiple, plus, rest
 from codegen.ir.index import Index, evaluate_index, index_symbol
-from codegen.ir.nodes import BufferArg, Call, Function, If, Statement, Store, View
-from codegen.ir.values import Load
+from codegen.ir.nodes import BufferArg, Call, Carried, Function, If, Let, Statement, Store, View
+from codegen.ir.values import Const, Load, Local, Op
 from codegen.passes.simplify import evaluated, simplify
 
 DECIDED = compare(512, "ge", 256)
@@ -74,6 +75,20 @@ def test_loops_run_once_or_never() -> None:
     assert simplified(If((DECIDED,), (loop("x", 0, 1, If((DECIDED,), (moved(x),))),))) == (moved(0),)
 
 
+def test_names_of_numbers_are_numbers() -> None:
+    at = index_symbol("at")
+    assert simplified(let("at", 64), If((compare("at", "gt", 0),), (moved(at),))) == (moved(64),)
+    again = let("at", 0), loop("x", 0, 3, moved(at), let("at", plus("at", 64)))
+    assert simplified(*again) == again  # the name stands for several numbers
+
+
+def test_loops_that_never_run_leave_what_they_carry() -> None:
+    start, update = Const(1.0, "f32"), Op("neg", (Local("sum", "f32"),), "f32")
+    never = replace(loop("x", 64, 64), carried=(Carried("sum", start, update),))
+    assert simplified(never) == (Let("sum", start),)
+    assert simplified(replace(never, carried=(Carried("sum", Local("sum", "f32"), update),))) == ()
+
+
 def test_calls_for_nothing_and_their_addresses_go() -> None:
     tail = View("tail", "dst", plus(512)), View("tail_src", "src", plus(512))
     for count in (0, 5):
@@ -91,3 +106,36 @@ def test_kernels_of_one_shape_have_no_dead_code(shape: tuple[int, int]) -> None:
     assert not re.search(r"\b\d+ & -?\d+", source)
     x = np.random.default_rng(0).random(shape, np.float32)
     assert np.array_equal(tj.unpack(tj.pack(x, text, specialize="sizes")), x)
+
+
+def scaled(a, b, c):  # type: ignore[no-untyped-def]
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            c[i, j] = 2 * a[i, j] + b[j]
+
+
+def total(a):  # type: ignore[no-untyped-def]
+    t = np.float32(0)
+    for i in range(a.shape[0]):
+        t += a[i]
+    return t
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+@pytest.mark.parametrize("columns", [1, 15, 64, 100])
+def test_loop_kernels_of_one_shape_have_no_dead_code(columns: int, tail: str) -> None:
+    options = {"specialize": "sizes", "tail": tail, "virtual_vector_size": 32}
+    a = np.arange(3 * columns, dtype=np.float32).reshape(3, columns)
+    c = np.zeros_like(a)
+    kernel = tj.kernel(scaled, **options)
+    kernel(a, a[1], c)
+    assert np.array_equal(c, 2 * a + a[1])
+    reduced = tj.kernel(total, vectorize_reductions=True, **options)
+    assert reduced(a[2]) == a[2].sum()
+    for source in (kernel.source, reduced.source):
+        assert "_whole" not in source
+        assert not re.search(r"(if|elif) [0-9 &>=<-]+:", source)
+        for bounds in re.findall(r"range\((\d+), (\d+), (\d+)\)", source):
+            assert len(range(*map(int, bounds))) > (
+                source is kernel.source
+            )  # a loop that carries may run once
