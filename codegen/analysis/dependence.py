@@ -114,7 +114,7 @@ class _System:
 
 
 def first_dependence(
-    accesses: Sequence[Access], sizes: Mapping[int, int], *, trusting: bool = True
+    accesses: Sequence[Access], sizes: Mapping[int, int], distrusted: int | None = None
 ) -> Dependence | None:
     """The first dependence that forbids running loops as lanes, or None.
 
@@ -125,13 +125,13 @@ def first_dependence(
         for i: A[i + 4] = A[i]      None: four iterations later is another super-vector
 
     Different arrays are assumed not to overlap. Loops that are marked as parallel carry no dependence, and
-    those with a minimum distance only between iterations that are this far apart. Without `trusting`, these
-    promises do not count.
+    those with a minimum distance only between iterations that are this far apart. The promises of the loop
+    with the number `distrusted` do not count.
     """
     for earlier in accesses:
         for later in accesses:
             if earlier.array == later.array and (earlier.stores or later.stores):
-                loop = _carried_by(earlier, later, sizes, trusting)
+                loop = _carried_by(earlier, later, sizes, distrusted)
                 if loop is not None:
                     return Dependence(loop, earlier, later)
     return None
@@ -168,10 +168,12 @@ def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
     return False
 
 
-def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int], trusting: bool) -> int | None:
+def _carried_by(
+    earlier: Access, later: Access, sizes: Mapping[int, int], distrusted: int | None
+) -> int | None:
     """The loop whose lanes would run `later` before, or together with, an `earlier` that it must follow."""
     common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
-    least = {loop.number: _nearest(loop, trusting) for loop in common if loop.number in sizes}
+    least = {loop.number: _nearest(loop, distrusted) for loop in common if loop.number in sizes}
     if not any(nearest < sizes[number] for number, nearest in least.items()):
         return None
     system = _system_of(earlier, later)
@@ -192,9 +194,9 @@ def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int], trusti
     return None
 
 
-def _nearest(loop: Loop, trusting: bool) -> int:
+def _nearest(loop: Loop, distrusted: int | None) -> int:
     """The least distance between iterations of a loop that may depend on each other."""
-    if not trusting:
+    if loop.number == distrusted:
         return 1
     return MANY if loop.node.parallel else loop.node.min_distance
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from codegen.analysis.dependence import MANY, first_dependence
 from codegen.analysis.reductions import reduced_in, reduces, sums_in_memory
@@ -50,6 +52,30 @@ class Request:
         """How many iterations of each loop run together."""
         most = dict(self.most)
         return {number: min(self.sizes[dim], most.get(number, MANY)) for number, dim in choice.items()}
+
+
+def within_promises(loop: Loop, choice: Choice, accesses: Sequence[Access], request: Request) -> Request:
+    """The request with no more lanes than `min_distance` promises, where a dependence would forbid more.
+
+    4x256, distances 2 and 64:
+        for i: for j: A[i + 2, j + 64] = A[i, j]    2x256
+        for i: for j: A[i, j + k] = A[i, j]         4x64
+
+    As few loops are limited as possible, and outer loops rather than inner ones.
+    """
+    chosen = [each for each in loop.all() if each.number in choice]
+    limits = [
+        (each.number, each.node.min_distance)
+        for each in chosen
+        if 1 < each.node.min_distance < request.sizes[choice[each.number]]
+    ]
+    own = _apart([a for a in accesses if loop in a.loops], chosen) if limits else []
+    for count in range(len(limits)):
+        for most in combinations(limits, count):
+            limited = replace(request, most=most)
+            if first_dependence(own, limited.lanes(choice)) is None:
+                return limited
+    return replace(request, most=tuple(limits))
 
 
 def refusal(

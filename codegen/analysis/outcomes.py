@@ -63,11 +63,11 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
     return f"{access} strided{by}" if subscript == fast else f"{access} along dimension {subscript}{by}"
 
 
-def promise(loop: Loop, accesses: Sequence[Access], lanes: int) -> tuple[str, ...]:
-    """The promise without which a dependence would forbid the lanes of a loop, if any."""
+def promise(loop: Loop, accesses: Sequence[Access], lanes: Mapping[int, int]) -> tuple[str, ...]:
+    """The promise of a loop without which a dependence would forbid the lanes of its nest, if any."""
     if not loop.node.parallel and loop.node.min_distance == 1:
         return ()
-    found = first_dependence(accesses, {loop.number: lanes}, trusting=False)
+    found = first_dependence(accesses, lanes, distrusted=loop.number)
     if found is None:
         return ()
     what = "parallel" if loop.node.parallel else f"min_distance({loop.node.min_distance})"
@@ -96,7 +96,7 @@ class _Outcomes:
         shape = tuple(lanes[n] for n in path if n in lanes)
         own = [a for a in self.accesses if any(each.number == loop.number for each in a.loops)]
         patterns = [describe(self.function, access, loop) for access in own]
-        promised = promise(loop, own, lanes[loop.number])
+        promised = promise(loop, own, lanes)
         text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node), *scanned_in(node), *promised]))
         tail = _legal_tail(loop, own, self.request.tail)
         return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, islice, product
 
-from codegen.analysis.dependence import first_dependence
-from codegen.analysis.legality import Choice, Request, refusal
+from codegen.analysis.legality import Choice, Request, refusal, within_promises
 from codegen.analysis.outcomes import describe
 from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
@@ -107,23 +106,12 @@ def _cheapest(function: Function, request: Request) -> tuple[LaneSchedule, float
         return LaneSchedule(request, ()), 0.0
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)
-    request = replace(request, most=_promised(roots, accesses, max(request.sizes)))
     search = _Search(function, accesses, request, {})
     plans = [search.best(root) for root in roots]
     dims = tuple(pair for plan in plans for choice in plan.nests for pair in choice.items())
-    schedule = LaneSchedule(request, dims, tuple(search.refused.values()))
+    limited = replace(request, most=tuple(pair for plan in plans for pair in plan.most))
+    schedule = LaneSchedule(limited, dims, tuple(search.refused.values()))
     return schedule, sum(plan.cost for plan in plans)
-
-
-def _promised(roots: Sequence[Loop], accesses: Sequence[Access], size: int) -> tuple[tuple[int, int], ...]:
-    """The loops whose promised minimum distance limits their lanes, and the distance."""
-    return tuple(
-        (loop.number, loop.node.min_distance)
-        for root in roots
-        for loop in root.all()
-        if 1 < loop.node.min_distance < size
-        and first_dependence([a for a in accesses if loop in a.loops], {loop.number: size}) is not None
-    )
 
 
 def _checked(
@@ -146,10 +134,14 @@ def _checked(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The cheapest plan found for a loop and the loops inside it: the choice for each nest of lanes."""
+    """The cheapest plan found for a loop and the loops inside it: the choice for each nest of lanes.
+
+    most  as in Request
+    """
 
     cost: float
     nests: tuple[Choice, ...]
+    most: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,30 +160,35 @@ class _Search:
         """
         inner = [self.best(each) for each in loop.inside]
         nests = tuple(choice for plan in inner for choice in plan.nests)
-        best = _Plan(cost(self.function, self.accesses, loop, self.lanes(nests)), nests)
+        most = tuple(pair for plan in inner for pair in plan.most)
+        limited = replace(self.request, most=most)
+        lanes = {number: size for choice in nests for number, size in limited.lanes(choice).items()}
+        best = _Plan(cost(self.function, self.accesses, loop, lanes), nests, most)
         dims, legal = len(self.request.sizes), 0
         choices = islice(_choices(loop, dims), MOST_CHOICES)
         graded = [(_nests_within(loop, choice, dims), choice) for choice in choices]
         for alike, choice in sorted(graded, key=lambda pair: -pair[0]):
             if alike < legal:
                 break
-            price = cost(self.function, self.accesses, loop, self.request.lanes(choice))
+            request = within_promises(loop, choice, self.accesses, self.request)
+            lanes = request.lanes(choice)
+            price = cost(self.function, self.accesses, loop, lanes)
             pricier = price >= best.cost and bool(best.nests)
             if pricier and dims == 1:
                 continue
-            why = refusal(self.function, loop, choice, self.accesses, self.request)
+            why = refusal(self.function, loop, choice, self.accesses, request)
             if why is None:
                 legal = alike
             if pricier:
                 continue
             if why is None and price >= best.cost:
                 text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
-                text += self.dearest(loop, self.request.lanes(choice))
+                text += self.dearest(loop, lanes)
                 why = Refusal(loop.number, UNPROFITABLE, text)
             if why is not None:
                 self.refused.setdefault(why.loop, why)
             else:
-                best = _Plan(price, (choice,))
+                best = _Plan(price, (choice,), request.most)
         return best
 
     def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
@@ -199,10 +196,6 @@ class _Search:
         own = [a for a in self.accesses if loop in a.loops]
         found = max(own, key=lambda access: unit(self.function, access, lanes), default=None)
         return "" if found is None else f"; {describe(self.function, found, loop)}"
-
-    def lanes(self, nests: Sequence[Choice]) -> dict[int, int]:
-        """The number of iterations that run together, by loop number."""
-        return {number: size for choice in nests for number, size in self.request.lanes(choice).items()}
 
 
 def _choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:

@@ -124,6 +124,61 @@ def test_an_unneeded_promise_does_not_limit_lanes() -> None:
     assert "rules out" not in kernel.report()
 
 
+def shifted(y, p, q):
+    for i in tj.min_distance(range(y.shape[0] - p), 2):
+        for j in tj.min_distance(range(y.shape[1] - q), 8):
+            y[i + p, j + q] = 0.5 * y[i, j]
+
+
+def shifted_diagonally(y):
+    for i in tj.min_distance(range(y.shape[0] - 2), 2):
+        for j in tj.min_distance(range(y.shape[1] - 8), 8):
+            y[i + 2, j + 8] = 0.5 * y[i, j]
+
+
+def shifted_along_rows(y, q):
+    for i in tj.min_distance(range(y.shape[0]), 2):
+        for j in tj.min_distance(range(y.shape[1] - q), 8):
+            y[i, j + q] = 0.5 * y[i, j]
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "size", "lanes"),
+    [
+        (shifted, (2, 8), (4, 32), "2x8"),
+        (shifted, (3, 0), (2, 32), "2x8"),
+        (shifted_diagonally, (), (4, 32), "2x32"),
+        (shifted_diagonally, (), (2, 32), "2x32"),
+        (shifted_diagonally, (), (4, 8), "4x8"),
+        (shifted_along_rows, (8,), (4, 32), "4x8"),
+    ],
+)
+def test_nests_run_in_as_many_lanes_as_the_distances_of_their_loops_allow(
+    function: Any, given: Any, size: Any, lanes: str
+) -> None:
+    """Loops are limited if the size would be wrong otherwise, outer ones first."""
+    y, expected = (np.arange(20 * 90, dtype=np.float32).reshape(20, 90) for _ in range(2))
+    kernel = tj.kernel(function, virtual_vector_size=size, verify=True)
+    kernel(y, *given)
+    function(expected, *given)
+    np.testing.assert_array_equal(y, expected)
+    assert f"loop j: vectorized by {lanes}:" in kernel.report()
+
+
+def shifted_by_one(y):
+    for i in tj.min_distance(range(y.shape[0] - 1), 2):
+        for j in range(y.shape[1] - 1):
+            y[i + 1, j + 1] = 0.5 * y[i, j]
+
+
+def test_a_promise_that_only_lanes_of_two_loops_need_is_reported() -> None:
+    """A super-vector of one column runs rows in order, but one of several columns needs the promise."""
+    needed = "min_distance(2) rules out that y[i + 1, j + 1] is written and y[i, j] read"
+    for size, needs in (((2, 8), True), ((2, 1), False)):
+        kernel = tj.kernel(shifted_by_one, virtual_vector_size=size).specialize(np.ones((9, 9)))
+        assert (needed in kernel.report()) == needs
+
+
 @pytest.mark.parametrize("k", [1, 3, 7])
 def test_a_broken_distance_stays_in_the_array(k: int) -> None:
     memory = Guarded(1 << 12)

@@ -263,6 +263,12 @@ def shifted(y, k):
         y[i + k] = 0.5 * y[i]
 
 
+def shifted_twice(y):
+    for i in tj.min_distance(range(y.shape[0] - 2), 2):
+        for j in tj.min_distance(range(y.shape[1] - 16), 16):
+            y[i + 2, j + 16] = 0.5 * y[i, j]
+
+
 def in_parallel(y, k):
     for i in tj.parallel(range(y.shape[0] - k)):
         y[i + k] = 0.5 * y[i]
@@ -312,6 +318,13 @@ def test_pattern_1_permutations_by_construction() -> None:
     x, idx = np.arange(200, dtype=np.float32), np.random.default_rng(0).permutation(200)
     kernel = called(scattered, x, ones(200), idx, virtual_vector_size=16)
     assert "vectorized by 16" in str(kernel.report())
+
+
+@pytest.mark.parametrize(("size", "lanes"), [((2, 16), "2x16"), ((2, 64), "2x64"), ((4, 64), "2x64")])
+def test_pattern_1_vectors_of_distances(size: tuple[int, int], lanes: str) -> None:
+    """A super-vector has no more iterations of a loop than its distance, where more would be wrong."""
+    kernel = called(shifted_twice, ones(9, 200), virtual_vector_size=size)
+    assert f"loop j: vectorized by {lanes}:" in str(kernel.report())
 
 
 def test_pattern_2_dependence_analysis() -> None:
