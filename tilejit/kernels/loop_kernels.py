@@ -152,10 +152,9 @@ class LoopKernels:
         """How super-vectors map to registers and threads, in one line."""
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
-        shape = "x".join(map(str, self.sizes)) + self.options.machine_sizes
         registers = f"registers of {machine().register_bytes} bytes"
         parts = [
-            f"super-vectors {shape}",
+            f"super-vectors {self._shapes}{self.options.machine_sizes}",
             registers,
             f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorized.loops if r.vectorized))}",
             "threads share the outermost loop" if self.shared else "one thread",
@@ -175,6 +174,17 @@ class LoopKernels:
         if "transposed_" in self.kernel.emitted.source:
             parts.insert(parts.index(registers) + 1, "blocks transposed in registers")
         return f"schedule  {' | '.join(parts)}"
+
+    @property
+    def _shapes(self) -> str:
+        """The shapes of its super-vectors as text, and the size where they have less."""
+        shapes = [report.shape for report in self.vectorized.loops if report.vectorized]
+        most = max(map(len, shapes))
+        whole = dict.fromkeys(shape for shape in shapes if len(shape) == most)
+        text = " and ".join("x".join(map(str, shape)) for shape in whole)
+        limited = any(shape != tuple(size for size in self.sizes if size > 1) for shape in whole)
+        size = "x".join(map(str, self.sizes))
+        return f"{text}, less than {size} as min_distance promises no more" if limited else text
 
     @property
     def shared(self) -> bool:
