@@ -41,7 +41,14 @@ if _TYPE_CHECKING:
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.expressions.elementwise import Elementwise, elementwise
     from tilejit.expressions.stand_in import UnknownAttributeError
-    from tilejit.kernels.declarations import min_distance, parallel, permutation, reduction, scan
+    from tilejit.kernels.declarations import (
+        min_distance,
+        parallel,
+        permutation,
+        reduction,
+        scan,
+        vectorizable,
+    )
     from tilejit.kernels.failures import KernelWarning
     from tilejit.kernels.kernel import Kernel, kernel
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
@@ -204,6 +211,7 @@ __all__ = [
     "transpose",
     "unpack",
     "unregister_format",
+    "vectorizable",
 ]
 
 _HOMES = {
@@ -217,7 +225,7 @@ _HOMES = {
     "expressions.elementwise": "Elementwise elementwise",
     "expressions.stand_in": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
-    "kernels.declarations": "min_distance parallel permutation reduction scan",
+    "kernels.declarations": "min_distance parallel permutation reduction scan vectorizable",
     "kernels.kernel": "Kernel kernel",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "FormatDescription describe_format formats register_format unregister_format",

@@ -29,6 +29,7 @@ from codegen.ir.index import (
     index_symbol,
     index_symbols,
 )
+from codegen.ir.nodes import MANY
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
 from codegen.support.dataclasses import dataclass
@@ -62,10 +63,6 @@ class Dependence:
         return (
             f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index} of the super-vector"
         )
-
-
-MANY = 1 << 62
-"""More iterations than any super-vector has."""
 
 
 class _Exclusive(NamedTuple):

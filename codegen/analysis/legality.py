@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from codegen.analysis.dependence import MANY, first_dependence
+from codegen.analysis.dependence import first_dependence
 from codegen.analysis.reductions import reduced_in, reduces, sums_in_memory
 from codegen.analysis.report import (
     BOUND,
@@ -24,7 +24,7 @@ from codegen.analysis.report import (
 from codegen.analysis.scans import scan_of, scanned_in
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import elements_in, index_symbols
-from codegen.ir.nodes import COMBINERS, Function
+from codegen.ir.nodes import COMBINERS, MANY, Function
 from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
 from codegen.support.dataclasses import dataclass

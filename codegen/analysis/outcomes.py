@@ -65,13 +65,12 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
 
 def promise(loop: Loop, accesses: Sequence[Access], lanes: Mapping[int, int]) -> tuple[str, ...]:
     """The promise of a loop without which a dependence would forbid the lanes of its nest, if any."""
-    if not loop.node.parallel and loop.node.min_distance == 1:
+    if not loop.node.promise:
         return ()
     found = first_dependence(accesses, lanes, distrusted=loop.number)
     if found is None:
         return ()
-    what = "parallel" if loop.node.parallel else f"min_distance({loop.node.min_distance})"
-    return (f"{what} rules out that {found}",)
+    return (f"{loop.node.promise} rules out that {found}",)
 
 
 @dataclass(frozen=True, slots=True)

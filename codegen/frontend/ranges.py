@@ -19,6 +19,7 @@ from codegen.ir.index import (
     index_symbol,
     scale_index,
 )
+from codegen.ir.nodes import MANY
 from codegen.support.dataclasses import dataclass
 
 BEYOND = 1 << 62
@@ -37,7 +38,7 @@ class Range:
 
 
 def read_range(node: ast.expr, scope: Scope) -> Range:
-    """Unwrap tj.parallel(…), tj.reduction(…), tj.scan(…) and tj.min_distance(…, n) from a range(…)."""
+    """Unwrap the marks of tj.parallel(…), tj.min_distance(…, n) and others from a range(…)."""
     if isinstance(node, ast.Call):
         function = scope.object(node.func)
         if function is range and not node.keywords and 1 <= len(node.args) <= 3:
@@ -46,6 +47,8 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
         if name in ("parallel", "reduction", "scan") and len(node.args) == 1 and not node.keywords:
             marked: dict[str, Any] = {name: True}
             return replace(read_range(node.args[0], scope), **marked)
+        if name == "vectorizable" and len(node.args) == 1 and not node.keywords:
+            return replace(read_range(node.args[0], scope), min_distance=MANY)
         if name == "min_distance" and len(node.args) == 2 and not node.keywords:
             inner = read_range(node.args[0], scope)
             return replace(inner, min_distance=max(inner.min_distance, _distance(node.args[1], scope)))

@@ -25,7 +25,7 @@ from codegen.frontend.ranges import Bounds, Range, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Index
-from codegen.ir.nodes import COMBINERS, ArrayArg, For, Statement, Store
+from codegen.ir.nodes import COMBINERS, MANY, ArrayArg, For, Statement, Store
 from codegen.ir.values import Load, Op, Value
 
 
@@ -256,16 +256,17 @@ def _check_marks(
     combiners: Mapping[str, str],
     names: Mapping[str, str],
 ) -> None:
-    """Raise for a loop marked as a reduction that reduces nothing, or as parallel that carries other locals.
+    """Raise for a loop marked as a reduction without any, or as independent that carries other locals.
 
     combiners  of the carried locals, by their names in the body; `names` has these by the source's names
     """
     if loop_range.reduction and not any(combiners.values()) and not _accumulates(body):
         raise scope.error(node.iter, "nothing is reduced in this loop\nwrite acc += x, or C[i] += x, in it")
     for text, name in names.items():
-        if loop_range.parallel and not combiners[name]:
+        mark = "parallel" if loop_range.parallel else "vectorizable"
+        if (loop_range.parallel or loop_range.min_distance == MANY) and not combiners[name]:
             raise scope.error(
-                node.iter, f"{text} is carried from one iteration to the next, so the loop is not parallel"
+                node.iter, f"{text} is carried from one iteration to the next, so the loop is not {mark}"
             )
 
 

@@ -25,6 +25,9 @@ from codegen.support.lookups import expect
 RESULTS = "results:"
 """The operand that the results of a function are written to, 8 bytes each. No argument has a colon."""
 
+MANY = 1 << 62
+"""More iterations than any super-vector has."""
+
 COMBINERS = ("add", "mul", "min", "max", "and", "or", "xor")
 """The operations that reductions combine with."""
 
@@ -218,7 +221,8 @@ class For:
     parallel    whether the source declares the iterations independent
     reduction   whether the source declares a reduction that may run in any order
     scan        whether the source declares a scan whose terms may be combined in any grouping
-    min_distance  iterations fewer than this apart are declared independent; 1 declares nothing
+    min_distance  iterations fewer than this apart are declared independent: MANY if the source declares the
+                loop vectorizable; 1 declares nothing
     lanes       lanes per register, once its super-vectors are sized as blocks of registers; 0 before
     live        the local that counts the active lanes of an iteration, "" if all are active
     blocks      how passes run a loop over blocks of a copy; None once they did
@@ -239,6 +243,13 @@ class For:
     blocks: Blocks | None = None
     scan: bool = False
     min_distance: int = 1
+
+    @property
+    def promise(self) -> str:
+        """The declaration that iterations are independent, or near ones, as in the source; "" without one."""
+        if self.parallel or self.min_distance == MANY:
+            return "parallel" if self.parallel else "vectorizable"
+        return f"min_distance({self.min_distance})" if self.min_distance > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

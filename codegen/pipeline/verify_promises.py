@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.ir.index import Index
 from codegen.ir.interpreter import Run
-from codegen.ir.nodes import ArrayArg, For, Function, Statement, Store
+from codegen.ir.nodes import MANY, ArrayArg, For, Function, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import loops_of
 from codegen.support.dataclasses import dataclass
@@ -19,11 +19,7 @@ from codegen.support.errors import KernelValueError
 
 def promises_independence(function: Function) -> bool:
     """Whether a loop promises that iterations, or near ones, are independent."""
-    return any(_is_marked(loop.node) for root in loops_of(function.body) for loop in root.all())
-
-
-def _is_marked(loop: For) -> bool:
-    return loop.parallel or loop.min_distance > 1
+    return any(loop.node.promise for root in loops_of(function.body) for loop in root.all())
 
 
 def check_independence(function: Function, arguments: Sequence[Any]) -> None:
@@ -81,10 +77,10 @@ class _Watch(Run):
 
     def loop(self, loop: For) -> None:
         """Run a loop."""
-        if _is_marked(loop):
+        if loop.promise:
             self.marked.append(_Marked(loop))
         Run.loop(self, loop)
-        if _is_marked(loop):
+        if loop.promise:
             self.marked.pop()
 
     def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
@@ -127,8 +123,8 @@ class _Watch(Run):
 
 def _promise(loop: For, found: int) -> str:
     """What a loop promises, and the fix if iterations at this distance depend on each other."""
-    if loop.parallel:
-        return "parallel promises that iterations are independent\n  remove it"
+    if loop.parallel or loop.min_distance == MANY:
+        return f"{loop.promise} promises that iterations are independent\n  remove it"
     return (
         f"min_distance promises that iterations nearer than {loop.min_distance} are independent\n"
         f"  promise at most {found}"

@@ -276,6 +276,38 @@ def test_verify_names_parallel_iterations_that_depend_on_each_other(function: An
     tj.kernel(function, **options)(y, y, 4)  # not verified: one of the possible results
 
 
+def read_behind(y, k):
+    for i in tj.vectorizable(range(k, y.shape[0])):
+        y[i] = 0.5 * y[i - k]
+
+
+@pytest.mark.parametrize("size", [8, 64])
+def test_vectorizable_loops_run_in_lanes_of_any_size_on_one_thread(size: int) -> None:
+    kernel = tj.kernel(read_behind, virtual_vector_size=size, verify=True)
+    y, expected = np.arange(200, dtype=np.float32), np.arange(200, dtype=np.float32)
+    kernel(y, 100)
+    read_behind(expected, 100)
+    np.testing.assert_array_equal(y, expected)
+    assert f"loop i: vectorized by {size}:" in kernel.report()
+    assert "vectorizable rules out that y[i] is written and y[i - 1*k] read" in kernel.report()
+    assert "one thread" in kernel.report()
+    with pytest.raises(
+        tj.KernelValueError, match=r"iterations 3 and 6 of i .* but vectorizable .*\n  remove it"
+    ):
+        kernel(np.arange(200, dtype=np.float32), 3)
+
+
+def test_vectorizable_loops_carry_no_values() -> None:
+    def last(x, y):
+        s = 0.0
+        for i in tj.vectorizable(range(x.shape[0])):
+            y[i] = s
+            s = x[i]
+
+    with pytest.raises(tj.KernelError, match=r"s is carried .* so the loop is not vectorizable"):
+        tj.kernel(last)(np.ones(3), np.ones(3))
+
+
 def summed_up(x, y):
     for i in tj.parallel(range(x.shape[0])):
         y[0] += x[i]

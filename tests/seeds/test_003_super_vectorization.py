@@ -274,6 +274,16 @@ def in_parallel(y, k):
         y[i + k] = 0.5 * y[i]
 
 
+def in_lanes(y, k):
+    for i in tj.vectorizable(range(y.shape[0] - k)):
+        y[i + k] = 0.5 * y[i]
+
+
+def unannotated(y, k):
+    for i in range(y.shape[0] - k):
+        y[i + k] = 0.5 * y[i]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "arguments"),
@@ -282,15 +292,13 @@ def in_parallel(y, k):
         (scanned, (ones(200), ones(200))),
         (shifted, (ones(200), 50)),
         (in_parallel, (ones(200), 150)),
+        (in_lanes, (ones(200), 150)),
     ],
-    ids=["reduction", "scan", "distance", "parallel"],
+    ids=["reduction", "scan", "distance", "parallel", "vectorizable"],
 )
 def test_pattern_1_annotations_of_loops(function: Callable[..., Any], arguments: Any) -> None:
-    """The user declares parallel loops, reductions, scans and distances of dependences.
-
-    A distance belongs to one loop, and a vector of distances has one for each loop of a nest. A vectorizable
-    loop is a parallel loop.
-    """
+    """The user declares parallel and vectorizable loops, reductions, scans and distances of dependences."""
+    assert "vectorized by" not in str(called(unannotated, ones(200), 150, virtual_vector_size=16).report())
     assert "vectorized by 16" in str(called(function, *arguments, virtual_vector_size=16).report())
 
 
@@ -322,7 +330,10 @@ def test_pattern_1_permutations_by_construction() -> None:
 
 @pytest.mark.parametrize(("size", "lanes"), [((2, 16), "2x16"), ((2, 64), "2x64"), ((4, 64), "2x64")])
 def test_pattern_1_vectors_of_distances(size: tuple[int, int], lanes: str) -> None:
-    """A super-vector has no more iterations of a loop than its distance, where more would be wrong."""
+    """There is one for each loop of a nest.
+
+    A super-vector has no more iterations of a loop than that, where more would be wrong.
+    """
     kernel = called(shifted_twice, ones(9, 200), virtual_vector_size=size)
     assert f"loop j: vectorized by {lanes}:" in str(kernel.report())
 

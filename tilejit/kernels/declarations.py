@@ -36,6 +36,31 @@ def parallel(loop: Loop) -> Loop:
     return loop
 
 
+def vectorizable(loop: Loop) -> Loop:
+    """Promise that the iterations of a loop are independent, so that super-vectors may hold any number.
+
+    >>> @tilejit.kernel
+    ... def decay(y, k):
+    ...     for i in tilejit.vectorizable(range(k, len(y))):
+    ...         y[i] = 0.5 * y[i - k]
+    >>> y = np.ones(8)
+    >>> decay(y, 4)
+    >>> y[3:6]
+    array([1. , 0.5, 0.5])
+
+    Unlike with `tilejit.parallel`, threads do not share the iterations. If the promise is broken, values may
+    be wrong, but all accesses stay inside the arrays. Verify mode checks it. In plain Python, it has no
+    effect.
+
+    Args:
+        loop: a range.
+
+    Returns:
+        The loop itself.
+    """
+    return loop
+
+
 def reduction(loop: Loop) -> Loop:
     """Declare that a loop may reduce its terms in any order.
 
@@ -137,5 +162,5 @@ def permutation(array: Indices) -> Indices:
     return array
 
 
-for _function in (parallel, reduction, scan, min_distance, permutation):
+for _function in (parallel, vectorizable, reduction, scan, min_distance, permutation):
     setattr(_function, LOOP_MARK, _function.__name__)

@@ -257,8 +257,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             or True for all. Calls then skip the comparison and always run vectorized. If the promise is
             broken, values are wrong, but accesses stay inside the arrays; arrays of subscripts are compared
             regardless.
-        verify: whether calls check no_alias, `tilejit.parallel`, `tilejit.min_distance` and
-            `tilejit.permutation`, and raise if one is broken. This is slow. TILEJIT_VERIFY=1 does the same.
+        verify: whether calls check no_alias, `tilejit.parallel`, `tilejit.vectorizable`,
+            `tilejit.min_distance` and `tilejit.permutation`, and raise if one is broken. This is slow.
+            TILEJIT_VERIFY=1 does the same.
         tail: the last iterations: "mask"; "scalar"; "shift", where the last super-vector starts earlier
             ("mask" if the kernel reads what it writes); or "assume_divisible", which calls check.
         on_fail: how to handle loops that do not vectorize: "scalar" runs them unvectorized, "warn" also
