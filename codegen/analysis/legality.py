@@ -166,7 +166,10 @@ def walked_dimension(function: Function, access: Access, index: str) -> int | No
 def _memory(
     function: Function, accesses: Sequence[Access], chosen: Sequence[Loop], choice: Choice, request: Request
 ) -> Refusal | None:
-    """Stores must traverse the requested dimensions; loads must, along loops without a store."""
+    """Stores must traverse the requested dimensions; loads must, along loops without a store.
+
+    Other loads are transposed or gathered, which still costs less than the scalar loop; reports name them.
+    """
     if request.fastest_varying is None:
         return None
     for loop in chosen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codegen.analysis.dependence import first_dependence
-from codegen.analysis.legality import Choice, Request, gathered, stride
+from codegen.analysis.legality import Choice, Request, gathered, stride, walked_dimension
 from codegen.analysis.reductions import reduced_in
 from codegen.analysis.report import ONE_LANE, OTHER, TOO_FEW, VECTORIZED, LoopReport, Refusal
 from codegen.analysis.scans import scanned_in
@@ -94,11 +94,21 @@ class _Outcomes:
         path = (n for root in self.roots for n in around(root, loop.number))
         shape = tuple(lanes[n] for n in path if n in lanes)
         own = [a for a in self.accesses if any(each.number == loop.number for each in a.loops)]
-        patterns = [describe(self.function, access, loop) for access in own]
+        patterns = [
+            describe(self.function, access, loop) + self.other_dimension(access, loop) for access in own
+        ]
         promised = promise(loop, own, lanes)
         text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node), *scanned_in(node), *promised]))
         tail = _legal_tail(loop, own, self.request.tail)
         return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
+
+    def other_dimension(self, access: Access, loop: Loop) -> str:
+        """The memory dimension that a loop's lanes traverse, if it is not the requested one, as text."""
+        dim = walked_dimension(self.function, access, loop.node.index)
+        if self.request.fastest_varying is None or dim is None:
+            return ""
+        wanted = self.request.fastest_varying[self.choice[loop.number]]
+        return f" (memory dimension {dim}, not {wanted})" if dim != wanted else ""
 
     def reason(self, loop: Loop) -> tuple[str, str]:
         """Why a loop stays scalar: a code and its text."""

@@ -432,11 +432,25 @@ def test_step_1a_loops_are_annotated_or_proven() -> None:
     assert "vectorized by 16" in str(called(summed, ones(200), ones(1), virtual_vector_size=16).report())
 
 
-@pytest.mark.parametrize(("fastest", "loop"), [(0, "j"), (1, "i")])
-def test_step_1b_accesses_are_contiguous_along_the_given_dimension(fastest: int, loop: str) -> None:
-    """`fastest_varying` counts from the innermost."""
-    report = str(added(virtual_vector_size=16, fastest_varying=fastest).report())
-    assert re.search(rf"loop {loop}: vectorized by 16", report)
+@pytest.mark.parametrize(
+    ("fastest", "loop", "load"),
+    [
+        (0, "i", "a[i, j] along dimension 0 (memory dimension 1, not 0), c[j, i] contiguous"),
+        (1, "j", "a[i, j] contiguous (memory dimension 0, not 1), c[j, i] along dimension 0"),
+    ],
+)
+def test_step_1b_accesses_go_along_the_given_dimension(fastest: int, loop: str, load: str) -> None:
+    """`fastest_varying` counts from the innermost.
+
+    In the seed, every load and store goes along it. Here stores decide which loop does, and the report names
+    the loads that go along another dimension, which are transposed or gathered.
+    """
+    options: Any = {"virtual_vector_size": 16, "fastest_varying": fastest}
+    report = called(transposed, ones(40, 50), ones(50, 40), **options).report()
+    assert re.search(rf"loop {loop}: vectorized by 16: {re.escape(load)}$", report, re.MULTILINE)
+    same = added(**options).report()
+    assert f"loop {'ji'[fastest]}: vectorized by 16" in same
+    assert "(memory dimension" not in same
 
 
 def test_step_2_profit() -> None:

@@ -248,8 +248,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             Super-vectors of more than a few registers run as strips of registers. "auto" takes a few
             registers, or a square that is transposed in registers if arrays are traversed along different
             dimensions.
-        fastest_varying: for each size, the memory dimension that its lanes traverse, 0 for the innermost.
-            None takes any.
+        fastest_varying: for each size, the memory dimension that its lanes traverse in stores, 0 for the
+            innermost. The report names loads that traverse another one. None takes any.
         vectorize_reductions: whether sums and other reductions vectorize, which changes their rounding.
         vectorize_scans: whether running sums and other scans vectorize (`s += a[i]; y[i] = s`). Integers and
             extremes stay exact; floats round differently.
