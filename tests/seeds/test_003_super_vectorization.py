@@ -135,9 +135,7 @@ def test_contiguity_is_found_along_the_fastest_varying_dimension() -> None:
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_multiples_of_the_hardware_vector(count: int) -> None:
     """CPU: vector<k . HW>."""
-    (size,) = re.findall(r"vector<(\d+)xf32>, mem", str(added(virtual_vector_size=f"{count}*hw").vectorized))
-    (register,) = re.findall(r"vector<(\d+)xf32>, mem", str(added(virtual_vector_size="1*hw").vectorized))
-    assert int(size) == count * int(register)
+    assert lanes(added(virtual_vector_size=f"{count}*hw")) == [count * hardware_lanes()]
 
 
 def lanes(kernel: Any) -> list[int]:
@@ -146,14 +144,22 @@ def lanes(kernel: Any) -> list[int]:
     return [int(extent) for extent in shape.split("x")]
 
 
+def hardware_lanes() -> int:
+    """The lanes of the widest register that a kernel loads."""
+    source = added(virtual_vector_size=256).source
+    return max(int(count) for count in re.findall(r"load_f32x(\d+)\(", source))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("counts", [(2, 2), (4, 1), (6, 4)], ids=str)
-def test_multiples_of_cores_by_hardware_vectors(counts: tuple[int, int]) -> None:
+def test_multiples_of_cores_by_hardware_vectors(
+    counts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """CPU: vector<k' . cores x k . HW>, a loop for each."""
-    two_cores, hardware = lanes(added(virtual_vector_size=("2*cores", "hw")))
+    monkeypatch.setattr("codegen.schedule.machine_size.usable_cores", lambda: 3)
     size = (f"{counts[0]}*cores", f"{counts[1]}*hw")
-    assert lanes(added(virtual_vector_size=size)) == [counts[0] * two_cores // 2, counts[1] * hardware]
-    assert lanes(added(virtual_vector_size="hw")) == [hardware]
+    expected = [counts[0] * 3, counts[1] * hardware_lanes()]
+    assert lanes(added(virtual_vector_size=size)) == expected
 
 
 def weighted(a, w, c):
@@ -164,15 +170,15 @@ def weighted(a, w, c):
 
 
 @pytest.mark.full
-def test_multiples_of_sockets_by_cores_by_hardware_vectors() -> None:
+def test_multiples_of_sockets_by_cores_by_hardware_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU: vector<sockets x k' . cores x k . HW>, three loops."""
+    monkeypatch.setattr("codegen.schedule.machine_size.usable_sockets", lambda: 2)
+    monkeypatch.setattr("codegen.schedule.machine_size.usable_cores", lambda: 3)
     a = np.arange(8 * 9 * 70, dtype=np.float32).reshape(8, 9, 70)
 
-    def shape(*size: str) -> list[int]:
-        return lanes(called(weighted, a, ones(70), np.zeros_like(a), virtual_vector_size=size))
-
-    sockets, cores, hardware = shape("2*sockets", "2*cores", "hw")
-    assert shape("4*sockets", "6*cores", "2*hw") == [2 * sockets, 3 * cores, 2 * hardware]
+    size = ("4*sockets", "3*cores", "2*hw")
+    kernel = called(weighted, a, ones(70), np.zeros_like(a), virtual_vector_size=size)
+    assert lanes(kernel) == [4 * 2, 3 * 3, 2 * hardware_lanes()]
 
 
 @pytest.mark.full

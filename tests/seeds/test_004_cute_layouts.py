@@ -394,8 +394,9 @@ def test_the_stride_of_the_tiler_is_the_distance_between_tiles(a: Layout, b: Lay
 
 @products
 def test_the_cosize_of_a_product(a: Layout, b: Layout) -> None:
-    """M = size(A) * cosize(B)."""
-    assert cosize(logical_product(a, b)) == size(a) * cosize(b)
+    """M = size(A) * cosize(B): one more than the largest offset."""
+    product = logical_product(a, b)
+    assert cosize(product) == size(a) * cosize(b) == offsets(product).max() + 1
 
 
 @products
