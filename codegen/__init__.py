@@ -69,6 +69,7 @@ if _TYPE_CHECKING:
     from codegen.ir.nodes import Carried as Carried
     from codegen.ir.nodes import For as For
     from codegen.ir.nodes import Function as Function
+    from codegen.ir.nodes import If as If
     from codegen.ir.nodes import Let as Let
     from codegen.ir.nodes import ScalarArg as ScalarArg
     from codegen.ir.nodes import Statement as Statement
@@ -261,7 +262,7 @@ _HOMES = {
     "ir.instructions": "conversion",
     "ir.integer_operators": "bitwise",
     "ir.interpreter": "interpret",
-    "ir.nodes": "ArrayArg COMBINERS Carried For Function Let ScalarArg Statement Store",
+    "ir.nodes": "ArrayArg COMBINERS Carried For Function If Let ScalarArg Statement Store",
     "ir.print_index": "SsaNames",
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",

@@ -252,3 +252,16 @@ def test_tiled_operands() -> None:
         run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size)
         packed = tj.pack(a, "{1,0:T(8,128)}")
         assert np.array_equal(np.asarray(run(packed, b, layout="{1,0:T(8,128)}")), a * 2 + b)
+
+
+def test_sizes_for_more_loops_than_there_are() -> None:
+    """The inner sizes are used, and the report says so; a scalar loop would be slower in silence."""
+    for given, used in (((32, 256), 256), ((4, 1, 100), 100), ((2, 3, 5, 64), 64), ((256, 1), 256)):
+        kernel = tj.kernel(virtual_vector_size=given)(triad).specialize(*arrays((1000,)))
+        alone = source_of(triad, used)
+        assert kernel.source == alone
+        assert f"vectorized by {used}:" in kernel.report()
+        size = "x".join(map(str, given))
+        assert (f"not {size} as no nest has so many loops" in kernel.schedule) == (given != (256, 1))
+    square = tj.kernel(virtual_vector_size=(2, 4, 64))(scaled).specialize(*arrays((20, 100)))
+    assert "super-vectors 4x64, not 2x4x64 as no nest has so many loops" in square.schedule

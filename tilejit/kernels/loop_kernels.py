@@ -10,6 +10,7 @@ from codegen import (
     CALIBRATED_FROM_BYTES,
     For,
     Function,
+    If,
     LoopKernel,
     Statement,
     TiledLoops,
@@ -70,10 +71,19 @@ class LoopKernels:
 
     @lazy
     def sizes(self) -> tuple[int, ...]:
-        """The shape of its super-vectors, as requested or chosen by "auto"."""
+        """The shape of its super-vectors, as requested or chosen by "auto".
+
+        If no nest has as many loops as there are sizes, the outermost sizes are omitted.
+        """
         options = self.options
         sizes = options.sizes(self.function)
-        if not options.is_auto or options.fastest_varying or options.vectorize_at == "after_tile":
+        if options.fastest_varying:
+            return sizes
+        if not options.is_auto:
+            most = max(map(_depth, self.function.body), default=0)
+            kept = [k for k, size in enumerate(sizes) if size > 1]
+            return sizes if len(kept) <= most or not most else sizes[kept[-most] :]
+        if options.vectorize_at == "after_tile":
             return sizes
         registers, reductions = options.auto_registers, options.reductions_in_lanes
         lanes, scans = sizes[0] // registers, options.vectorize_scans
@@ -182,8 +192,11 @@ class LoopKernels:
         most = max(map(len, shapes))
         whole = dict.fromkeys(shape for shape in shapes if len(shape) == most)
         text = " and ".join("x".join(map(str, shape)) for shape in whole)
+        requested = self.options.sizes(self.function)
+        size = "x".join(map(str, requested))
+        if not self.options.is_auto and len(requested) > len(self.sizes):
+            return f"{text}, not {size} as no nest has so many loops"
         limited = any(shape != tuple(size for size in self.sizes if size > 1) for shape in whole)
-        size = "x".join(map(str, self.sizes))
         return f"{text}, less than {size} as min_distance promises no more" if limited else text
 
     @property
@@ -205,6 +218,16 @@ def _run_bytes(array: Array) -> int:
     """The most contiguous bytes: those of a row, or of a column in Fortran order."""
     along = {"C": -1, "F": 0}.get(order_of(array))
     return 0 if along is None or not array.ndim else int(array.shape[along] * array.itemsize)
+
+
+def _depth(statement: Statement) -> int:
+    """The number of loops of the deepest nest in a statement."""
+    match statement:
+        case For(body=body):
+            return 1 + max(map(_depth, body), default=0)
+        case If(_, then, otherwise):
+            return max(map(_depth, (*then, *otherwise)), default=0)
+    return 0
 
 
 def _loops(statement: Statement) -> list[For]:
