@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.analysis.bodies import flat
-from codegen.ir.building import minus
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, index_symbol
 from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
@@ -87,17 +86,12 @@ class _Split:
         match loop.body:
             case (For(lanes=count) as inner,) if loop.lanes and count:
                 return self.block(loop, inner, scope)
-        once = loop.lanes and _runs_once(loop)
-        if once:
-            loop = _from_start(loop)
         if loop.size > 1:
             step = loop.step // loop.size
             live = index_symbol(loop.live) if loop.live else None
             scope = replace(scope, lanes=Lanes(loop.index, loop.lanes, loop.size // loop.lanes, step, live))
         elif scope.lanes is None and (blocks := _carries_blocks(loop)):
             scope = replace(scope, lanes=blocks)
-        if once:
-            return self.body(loop.body, replace(scope, held=dict(scope.held)))
         inside = replace(scope, held=dict(scope.held))
         starts = [self.started(each, scope, inside) for each in loop.carried]
         body = self.body(loop.body, inside)
@@ -243,12 +237,6 @@ def _carries_blocks(loop: For) -> Lanes | None:
     inner = (s.lanes for s in flat(loop.body) if isinstance(s, For) and s.lanes)
     lanes = expect(inner, "a loop of lanes", f"the loop over {loop.index}")
     return Lanes(loop.index, lanes, block // lanes, 0)
-
-
-def _runs_once(loop: For) -> bool:
-    """Whether a loop has one iteration, whatever its bounds are."""
-    (lower,), (upper,) = loop.lower, loop.upper
-    return not loop.carried and minus(upper, lower) == Affine(loop.step)
 
 
 def _from_start(loop: For) -> For:
