@@ -52,6 +52,23 @@ def test_a_package_adds_a_format(tmp_path: Path) -> None:
     assert "'broken' cannot be loaded from own_panels:nothing: AttributeError" in text
 
 
+@pytest.mark.full
+def test_broken_packages_do_not_break_commands(tmp_path: Path) -> None:
+    entries = "text = own_panels:__name__\nleaves = leaving:panels"
+    package(tmp_path, "own_panels", entries)
+    (tmp_path / "leaving.py").write_text("raise SystemExit(7)\n")
+    (tmp_path / "x.bin").write_bytes(bytes(64))
+    code, text = tilejit(tmp_path, "identify", str(tmp_path / "x.bin"), "--dims", "4,16")
+    assert code == 0, text
+    assert "'leaves' cannot be loaded from leaving:panels: SystemExit: 7" in text
+    assert "'text' cannot be loaded from own_panels:__name__: TypeError" in text
+    code, text = tilejit(tmp_path, "formats", "--json")
+    assert code == 0, text
+    assert "'text' cannot be loaded from own_panels:__name__" in text
+    code, text = tilejit(tmp_path, "formats", "leaves", "--dims", "4,4")
+    assert code == 2, text
+
+
 def test_two_packages_with_one_name_are_refused(tmp_path: Path) -> None:
     package(tmp_path, "own_panels", "panels = own_panels:panels")
     package(tmp_path, "other_panels", "panels = other_panels:panels")

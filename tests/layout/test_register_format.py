@@ -144,13 +144,17 @@ def test_invalid_results_of_a_function(answer: Any, says: str) -> None:
     assert says.strip("'") in str(caught.value)
 
 
-def test_errors_of_a_function_are_passed_on() -> None:
+@pytest.mark.parametrize(
+    "fault", [ZeroDivisionError("why"), IndexError("why"), TypeError("why"), SystemExit("why")], ids=repr
+)
+def test_errors_of_a_function_name_the_format(fault: BaseException) -> None:
     def fails(dtype: Any, dims: Any) -> None:
-        raise ZeroDivisionError("mine")
+        raise fault
 
     tj.register_format("mine", fails)
-    with pytest.raises(ZeroDivisionError, match="mine"):
+    with pytest.raises(LayoutError, match=f"'mine' fails for f32.2.: {type(fault).__name__}: why") as caught:
         tj.as_layout("mine", dims=(2,), dtype="f32")
+    assert caught.value.__cause__ is fault
 
 
 def test_a_format_that_refers_to_itself_is_an_error() -> None:

@@ -85,6 +85,24 @@ def test_damaged_padding_still_tells_formats_apart() -> None:
     assert (found.verdict, found.matches[0].format) == ("near", "exl2-q_weight")
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda dtype, dims: "{1,0:T(%d,%d)}" % (dims[0], dims[2]),  # noqa: UP031
+        lambda dtype, dims: 1 // 0,
+        lambda dtype, dims: object(),
+    ],
+    ids=["index error", "division by zero", "no layout"],
+)
+def test_a_registered_format_that_fails_is_skipped(function: Any) -> None:
+    tj.register_format("mine", function)
+    data = tj.pack(SCALES, "nvfp4-scales").buffer
+    assert tj.identify(data, SCALES).format == "nvfp4-scales"
+    assert tj.identify(data, dims=SCALES.shape).verdict == "guess"
+    with pytest.raises(tj.LayoutError, match="'mine'"):
+        tj.pack(SCALES, "mine")
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

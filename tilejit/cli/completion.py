@@ -13,10 +13,20 @@ import typer
 
 def layouts(incomplete: str) -> Iterator[tuple[str, str]]:
     """Formats by name, each with its description."""
-    from tilejit.layout.formats.registry import find_format
     from tilejit.layout.formats.registry import formats as names
 
-    return ((name, find_format(name).description) for name in names() if name.startswith(incomplete))
+    return ((name, _description(name)) for name in names() if name.startswith(incomplete))
+
+
+def _description(name: str) -> str:
+    """The line of a format, or why the package that defines it cannot be loaded."""
+    from codegen import LayoutError
+    from tilejit.layout.formats.registry import find_format
+
+    try:
+        return find_format(name).description
+    except LayoutError as error:
+        return str(error).splitlines()[0]
 
 
 def families_and_layouts(incomplete: str) -> Iterator[tuple[str, str]]:

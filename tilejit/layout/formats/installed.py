@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codegen import LayoutError, compiler_lock
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "tilejit.formats"
+Loaded = TypeVar("Loaded")
 
 
 @cache
@@ -25,11 +27,15 @@ def installed_formats() -> dict[str, tuple[EntryPoint, ...]]:
     return found
 
 
-def load_format(name: str) -> Any:
-    """Return the function of an installed format; None if no package defines it.
+def load_format(name: str, read: Callable[[Any], Loaded]) -> Loaded | None:
+    """Return an installed format; None if no package defines it.
+
+    Args:
+        name: the name of the format.
+        read: read(what the entry point names) -> the format.
 
     Raises:
-        LayoutError: its module cannot be imported, or several packages define the name.
+        LayoutError: its module cannot be imported, `read` refuses it, or several packages define the name.
     """
     entries = installed_formats().get(name, ())
     if not entries:
@@ -42,8 +48,8 @@ def load_format(name: str) -> Any:
         )
     (entry,) = entries
     try:
-        return entry.load()
-    except Exception as error:
+        return read(entry.load())
+    except (Exception, SystemExit) as error:
         raise LayoutError(
             f"the format {name!r} cannot be loaded from {entry.value}: {type(error).__name__}: {error}\n"
             "  reinstall or remove the package that defines it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from codegen import LayoutError, lazy_pattern
@@ -71,6 +72,8 @@ def register_format(name: str, function: Callable[..., object], description: str
 def _function_format(name: str, function: Callable[..., object], description: str | None) -> Format:
     """The format of a function of dtype and dims.
 
+    Whatever the function raises becomes a LayoutError.
+
     Raises:
         LayoutError: a parameter has the name of a keyword of the calls.
         TypeError: the function cannot be called with dtype and dims.
@@ -81,13 +84,24 @@ def _function_format(name: str, function: Callable[..., object], description: st
     lines = (function.__doc__ if description is None else description) or ""
     text = next((line.strip() for line in lines.splitlines() if line.strip()), "")
 
+    called_as = signature(function)
+
     def build(element: PrimitiveType, dims: Dims, **given: Any) -> object:
+        called_as.bind(element.numpy, dims, **given)
         try:
             return function(element.numpy, dims, **given)
+        except LayoutError:
+            raise
         except RecursionError as error:
             raise LayoutError(
                 f"the function of the format {name!r} calls itself endlessly\n"
                 "  return a layout, or one of another format"
+            ) from error
+        except (Exception, SystemExit) as error:
+            raise LayoutError(
+                f"the function of the format {name!r} fails for {element.name}{list(dims)}: "
+                f"{type(error).__name__}: {error}\n"
+                "  pass an array that the format takes, or correct its function"
             ) from error
 
     own = getattr(function, "__qualname__", type(function).__qualname__)
@@ -234,8 +248,7 @@ def _find(name: str) -> Format | None:
     if found is not None and found.name != name and _spells_a_tag(found.name):
         found = None  # tags depend on case: nchw16c is a mistake for nChw16c
     if found is None and not is_tag(name):
-        function = load_format(name)
-        found = None if function is None else _function_format(name, function, None)
+        found = load_format(name, lambda function: _function_format(name, function, None))
     return found
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from codegen import LayoutError, dataclass, lazy
+from codegen import LayoutError, caller_stacklevel, dataclass, lazy
 from tilejit.catalog.families import families
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Packing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType
-from tilejit.layout.formats.calls import call_text
 from tilejit.layout.formats.examples import example_packing
 from tilejit.layout.formats.registry import find_format, formats
 
@@ -31,11 +31,6 @@ class Candidate:
     name: str
     parameters: Mapping[str, Any]
     found: Format | None
-
-    @property
-    def text(self) -> str:
-        """The format as pack takes it: "gptq, bits=3"."""
-        return call_text(self.name, self.parameters)
 
     def packing(self, element: PrimitiveType, dims: tuple[int, ...]) -> Packing | None:
         """The planes and fields for an array; None if a rule or a function decides the layout.
@@ -92,7 +87,10 @@ ROW_MAJOR = Candidate("row-major", {}, None)
 
 
 def candidates() -> Iterator[Candidate]:
-    """The order of the array itself, then every format with its default parameters and with each variant."""
+    """The order of the array itself, then every format with its default parameters and with each variant.
+
+    A format of another package that cannot be loaded is left out with a warning.
+    """
     yield ROW_MAJOR
     own = _catalog()
     yield from own
@@ -101,8 +99,9 @@ def candidates() -> Iterator[Candidate]:
         if name not in known:
             try:
                 yield Candidate(name, {}, find_format(name))
-            except LayoutError:  # a package that cannot be loaded
-                continue
+            except LayoutError as error:  # a package that cannot be loaded
+                text = f"{str(error).splitlines()[0]}; identify leaves it out"
+                warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 @cache
