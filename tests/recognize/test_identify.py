@@ -103,6 +103,36 @@ def test_a_registered_format_that_fails_is_skipped(function: Any) -> None:
         tj.pack(SCALES, "mine")
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high", "dtype"),
+    [
+        ("marlin-int4", 1, 16, np.uint8),
+        ("awq-gemm", -3, 12, np.int8),
+        ("nvfp4-scales", 1, 256, np.int16),
+        ("exl2-q_scale", 0, 15, np.uint8),
+    ],
+)
+def test_values_that_do_not_fit_are_never_exact(name: str, low: int, high: int, dtype: Any) -> None:
+    x = np.random.default_rng(2).integers(low, high + 1, (64, 128)).astype(dtype)
+    if name == "exl2-q_scale":  # the other way round: it holds 1 to 16, and writes 16 as it would write 0
+        data = tj.pack(np.where(x == 0, 16, x).astype(np.uint8), name).buffer
+    else:
+        data = tj.pack((x & (255 if high > 100 else 15)).astype(np.uint8), name).buffer
+    found = tj.identify(data, x)
+    assert found.format != name, found
+    near = [match for match in found.matches if match.format == name]
+    assert all(match.agreement < 1 and "do not fit" in match.note for match in near)
+    assert near or name == "exl2-q_scale", found
+
+
+def test_values_fit_after_a_number_is_added() -> None:
+    x = np.random.default_rng(2).integers(-3, 13, (64, 128)).astype(np.int8)
+    found = tj.identify(tj.pack((x + 3).astype(np.uint8), "marlin-int4"), x)
+    assert (found.format, found.matches[0].changes) == ("marlin-int4", ("values + 3",))
+    found = tj.identify(tj.pack((CODES[:32, :64] + 1), "exl2-q_scale"), CODES[:32, :64] + 1)
+    assert "exl2-q_scale" in {match.format for match in found.matches if match.agreement == 1.0}
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

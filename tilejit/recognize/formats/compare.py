@@ -10,7 +10,7 @@ import numpy as np
 from tilejit.arrays.memory import Array
 from tilejit.recognize.formats.changes import Index
 from tilejit.recognize.formats.storage import Storage, whole_index
-from tilejit.recognize.formats.trials import SMALL, Score
+from tilejit.recognize.formats.trials import SMALL, Score, within
 
 CHUNK = 1 << 20
 """Elements that are compared at a time."""
@@ -77,7 +77,7 @@ def _by_unpacking(score: Score, data: Array, array: Array, buffers: Mapping[str,
     rows = max(1, CHUNK // each)
     wrong: list[Array] = []
     first: Difference | None = None
-    count = 0
+    count, codes = 0, score.codes
 
     def origin(numbers: Array) -> Index:
         return trial.change.origin(tuple(np.unravel_index(numbers, dims)))
@@ -92,6 +92,8 @@ def _by_unpacking(score: Score, data: Array, array: Array, buffers: Mapping[str,
             part = np.ascontiguousarray(absent[start : start + rows]).view(np.uint8)
             there = np.all(part.reshape(same.size, -1) == 0, axis=1)
         same &= there
+        if codes is not None:
+            same &= within(wanted[start : start + rows], codes)
         if same.all():
             continue
         at = np.flatnonzero(~same)
@@ -156,4 +158,5 @@ def _shown(index: tuple[int, ...], found: Array, wanted: Array, storage: Storage
         signed = array.dtype.kind == "i" or array.dtype.name.startswith("int")
         return number - (1 << storage.bits) if signed and number >> storage.bits - 1 else number
 
-    return index, value(found), value(wanted)
+    is_integer = array.dtype.kind in "iu" and not storage.cast
+    return index, value(found), array[index].item() if is_integer else value(wanted)

@@ -88,9 +88,10 @@ def _explained(row: Compared, planes: Planes, array: Array) -> Explained | None:
 
 
 def _note(score: Score, row: Compared, planes: Planes, array: Array) -> str:
-    """What was not compared, or what padding holds."""
+    """What was not compared, what does not fit, or what padding holds."""
+    beyond = "" if score.codes is None else "values outside {} to {} do not fit".format(*score.codes)
     agrees = row.comparison.agreement < 1.0 or row.surplus or padding_share(score, row.data, array) == 1.0
-    return "; ".join(filter(None, [planes.note(score.trial.last), "" if agrees else PADDING]))
+    return "; ".join(filter(None, [planes.note(score.trial.last), beyond, "" if agrees else PADDING]))
 
 
 def _match(score: Score, row: Compared, comparison: Comparison, note: str) -> Match:

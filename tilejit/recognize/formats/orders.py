@@ -73,6 +73,22 @@ class Order:
         return self.storage.bits
 
     @property
+    def codes(self) -> tuple[int, int] | None:
+        """The least and the greatest code that the format holds; None if it holds all values of the array.
+
+        Signed values may be stored in a format of unsigned codes by their bits, and the other way round.
+        """
+        if not self.storage.is_code or self.storage.span is None:
+            return None
+        (low, high), count = self.storage.span, 1 << self.bits
+        plane = None if self.packing is None else self.packing.main
+        least = plane.low if plane is not None and plane.low > 0 else 0
+        ranges = (least, least + count - 1), (-(count >> 1), (count >> 1) - 1)
+        if any(first <= low and high <= last for first, last in ranges[: 1 if least else 2]):
+            return None
+        return ranges[1 if plane is not None and plane.code_range[0] < 0 else 0]
+
+    @property
     def is_part(self) -> bool:
         """Whether the format has further buffers."""
         return self.packing is not None and len(self.packing.buffers) > 1

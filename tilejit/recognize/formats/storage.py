@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,14 @@ class Storage:
         element: the type of the stored elements.
         bits: their width in the buffer.
         cast: whether it is another type than the array's, not only narrower codes.
+        span: the least and the greatest value of an array of integers; None if it holds others, or for a
+            cast.
     """
 
     element: PrimitiveType
     bits: int
     cast: bool = False
+    span: tuple[int, int] | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -68,27 +72,39 @@ class Storage:
 
 
 def storages(array: Array) -> tuple[Storage, ...]:
-    """The array's own type, and all widths of codes that hold its values."""
-    element = from_numpy(array.dtype)
-    own = Storage(element, element.storage_bits)
-    if element.kind not in ("signed", "unsigned", "pred"):
+    """The array's own type, and all widths of codes of as many values as it has, if not always the same."""
+    element, span = from_numpy(array.dtype), _span(array)
+    own = Storage(element, element.storage_bits, span=span)
+    if span is None:
         narrow = element.bits < 8
         return (own, Storage(element, element.bits)) if narrow else (own,)
-    numbers = (
-        array.view(np.uint8) if element.name == "pred" else array.view(element.byte_dtype or array.dtype)
-    )
-    low, high = int(numbers.min()), int(numbers.max())
+    low, high = span
     sign = "s" if low < 0 else "u"
-    # Codes that are stored minus 1 are as great as 2**bits.
+    # Codes that are stored minus 1 are as great as 2**bits. An Order knows which codes its format holds.
     fitting = [b for b in range(1, 9) if high - low < 1 << b and -(1 << b - 1) <= low and high <= 1 << b]
-    codes = (Storage(PRIMITIVE_TYPES.get(f"{sign}{b}", lookup("u8")), b) for b in fitting if b != own.bits)
-    return (own, *codes)
+    types = ((PRIMITIVE_TYPES.get(f"{sign}{b}", lookup("u8")), b) for b in fitting if b != own.bits)
+    return (own, *(Storage(code, b, span=span) for code, b in types))
+
+
+def _span(array: Array) -> tuple[int, int] | None:
+    """The least and the greatest value of integers; None for other values."""
+    element = from_numpy(array.dtype)
+    if element.kind not in ("signed", "unsigned", "pred"):
+        return None
+    own = np.uint8 if element.name == "pred" else element.byte_dtype or array.dtype
+    numbers = array.view(own)
+    return int(numbers.min()), int(numbers.max())
 
 
 def casts(array: Array) -> Iterator[Storage]:
-    """Other types in which the values may be stored."""
-    element = from_numpy(array.dtype)
+    """Other types in which the values may be stored: integers in types that hold all of them."""
+    element, span = from_numpy(array.dtype), _span(array)
     for name in CASTS.get(element.kind, ()):
+        stored: Any = lookup(name).numpy
+        if span is not None and np.dtype(stored).kind in "iu":
+            least, greatest = np.iinfo(stored).min, np.iinfo(stored).max
+            if span[0] < least or span[1] > greatest:
+                continue
         if name != element.name and not (element.bits <= 8 and name.startswith("f8")):
             yield Storage(lookup(name), lookup(name).storage_bits, cast=True)
 

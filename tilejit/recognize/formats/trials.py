@@ -148,6 +148,20 @@ class Score(NamedTuple):
         return tuple(filter(None, own))
 
     @property
+    def codes(self) -> tuple[int, int] | None:
+        """The least and the greatest value that the format holds; None if it holds all of the array."""
+        codes, span, (kind, number) = self.trial.first.codes, self.trial.storage.span, self.change
+        if codes is None or span is None:
+            return None
+        count = 1 << self.trial.storage.bits
+        is_added = kind == "+" or (kind == "^" and number == count >> 1)
+        added = (number, number - count) if is_added else (0,)
+        ranges = [(codes[0] - one, codes[1] - one) for one in added]
+        if any(low <= span[0] and span[1] <= high for low, high in ranges):
+            return None
+        return max(ranges, key=lambda row: min(row[1], span[1]) - max(row[0], span[0]))
+
+    @property
     def simplicity(self) -> tuple[int, int, bool, int]:
         """A key that sorts simple explanations first, and of codes those in formats of codes."""
         last = self.trial.last
@@ -175,7 +189,10 @@ class Score(NamedTuple):
             found, inside = decoded(found, inside, trial.table)
         found, wanted = self.change.undone(found, bits), trial.storage.raw(array[index])
         same = found == wanted
-        return (same.all(axis=-1) if same.ndim > 1 else same) & inside, inside, found, wanted
+        same = (same.all(axis=-1) if same.ndim > 1 else same) & inside
+        if self.codes is not None:
+            same &= within(array[index], self.codes)
+        return same, inside, found, wanted
 
     def packed(self, array: Array) -> Array:
         """The buffer of an array, for a format that whole-array steps pack; other planes are random."""
@@ -223,6 +240,13 @@ class Stack:
                     found[number], inside[number] = decoded(found[number], inside[number], trial.table)
             for row, share, change in shares(found, inside, wanted, trials[0].storage.bits, least):
                 yield Score(share, trials[row], way, change, self.rows(chosen[row]))
+
+
+def within(values: Array, codes: tuple[int, int]) -> Array:
+    """Which values lie in a range."""
+    flat = values.reshape(-1)
+    inside: Array = (flat >= codes[0]) & (flat <= codes[1])
+    return inside
 
 
 def stacked(groups: Iterable[list[Trial]], index: Index) -> list[Stack]:
