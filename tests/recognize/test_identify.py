@@ -133,6 +133,18 @@ def test_values_fit_after_a_number_is_added() -> None:
     assert "exl2-q_scale" in {match.format for match in found.matches if match.agreement == 1.0}
 
 
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [(1400, "padding differs"), pytest.param(8000, "unused bits not compared", marks=pytest.mark.full)],
+)
+def test_unused_bits_that_differ_are_noted(rows: int, says: str) -> None:
+    x = np.random.default_rng(3).integers(0, 8, (rows, 200), np.uint8)
+    data = np.ascontiguousarray(tj.pack(x, "hqq-3bit-32").buffer).view(np.uint32)
+    found = tj.identify(data | np.uint32(3 << 30), x)
+    assert found.format == "hqq-3bit-32"
+    assert says in found.matches[0].note
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

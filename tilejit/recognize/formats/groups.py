@@ -15,10 +15,12 @@ from tilejit.recognize.formats.compare import compare
 from tilejit.recognize.formats.orders import Order, packed_at_random
 from tilejit.recognize.formats.places import Part, bit_places
 from tilejit.recognize.formats.storage import Storage
-from tilejit.recognize.formats.trials import SMALL, Score
+from tilejit.recognize.formats.trials import Score
 
 MOST_PADDING = 1024
 """Padding elements of each axis that are looked at."""
+PACKED_AGAIN = 1 << 20
+"""Elements of an array that is packed again to compare padding and unused bits."""
 MARGIN = 0.05
 """Shares of damaged padding that agree alike: samples differ. If some padding is whole, all of it counts."""
 
@@ -54,7 +56,7 @@ def refined(group: Group, data: Array, array: Array) -> list[Group]:
     """
     if len(group) == 1:
         return [group]
-    shares = [padding_share(score, data, array) for score in group]
+    shares = [padding_share(score, data, array) or 0.0 for score in group]
     most = max(shares)
     least = most if most == 1.0 else most - MARGIN
     same = [score for score, share in zip(group, shares, strict=True) if share >= least]
@@ -148,8 +150,10 @@ def _random_like(array: Array, storage: Storage) -> Array:
     return numbers.astype(array.dtype)
 
 
-def padding_share(score: Score, data: Array, array: Array) -> float:
+def padding_share(score: Score, data: Array, array: Array) -> float | None:
     """The share of sampled padding of a buffer that holds what the format writes there; 1 if there is none.
+
+    None if it was not compared: of a format that whole-array steps pack, a large array is not packed again.
 
     Args:
         score: an explanation of all elements.
@@ -158,8 +162,10 @@ def padding_share(score: Score, data: Array, array: Array) -> float:
     """
     trial, bits = score.trial, score.trial.storage.bits
     if not trial.last.has_places:
-        if array.size > SMALL or len(_forms(trial.last)) > 1:
+        if len(_forms(trial.last)) > 1 or 8 * data.size == bits * array.size:
             return 1.0
+        if array.size > PACKED_AGAIN:
+            return None
         return float(np.array_equal(score.packed(array), data))
     parts = _padding_parts(score)
     if parts is None:

@@ -38,7 +38,8 @@ def identify(
     Every format of the catalog is tried with its usual parameters, applied once and twice, to the array as it
     is, transposed, with halves swapped or rows interleaved, with nibbles or bytes in the other order, and
     with values that differ by a constant. A match is exact if every byte of the buffer agrees, padding
-    excluded, and no other order of the same elements explains it. If the values can't tell several orders
+    excluded, and no other order of the same elements explains it; its note says whether padding differs from
+    what the format writes, or was not compared. If the values can't tell several orders
     apart, because many are equal, the answer is ambiguous and lists them all.
 
     Without an original, the answer is a guess from the size of the buffer, from its padding if the dimensions

@@ -16,6 +16,7 @@ from tilejit.recognize.formats.search import SHOWN, Compared, Search
 from tilejit.recognize.formats.trials import Score
 
 PADDING = "padding differs from what the format writes"
+UNCHECKED = "padding and unused bits not compared"
 
 
 class Explained(NamedTuple):
@@ -90,8 +91,11 @@ def _explained(row: Compared, planes: Planes, array: Array) -> Explained | None:
 def _note(score: Score, row: Compared, planes: Planes, array: Array) -> str:
     """What was not compared, what does not fit, or what padding holds."""
     beyond = "" if score.codes is None else "values outside {} to {} do not fit".format(*score.codes)
-    agrees = row.comparison.agreement < 1.0 or row.surplus or padding_share(score, row.data, array) == 1.0
-    return "; ".join(filter(None, [planes.note(score.trial.last), beyond, "" if agrees else PADDING]))
+    padding = ""
+    if row.comparison.agreement == 1.0 and not row.surplus:
+        share = padding_share(score, row.data, array)
+        padding = UNCHECKED if share is None else PADDING if share < 1.0 else ""
+    return "; ".join(filter(None, [planes.note(score.trial.last), beyond, padding]))
 
 
 def _match(score: Score, row: Compared, comparison: Comparison, note: str) -> Match:
