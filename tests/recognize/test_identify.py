@@ -145,6 +145,28 @@ def test_unused_bits_that_differ_are_noted(rows: int, says: str) -> None:
     assert says in found.matches[0].note
 
 
+def _equal_slices() -> dict[str, tuple[str, Any]]:
+    rng = np.random.default_rng(4)
+    few = rng.integers(0, 16, (4, 128), np.uint8)
+    return {
+        "numbered": ("tenstorrent", (np.arange(35 * 48) % 16).astype(np.float32).reshape(35, 48)),
+        "random": ("tenstorrent", np.tile(rng.standard_normal(33).astype(np.float32), (35, 1))),
+        "columns": ("nvfp4-scales", np.tile(rng.integers(0, 255, (131, 1), np.uint8), (1, 5))),
+        "few kinds": ("marlin-int4", few[rng.integers(0, 4, 64)]),
+    }
+
+
+@pytest.mark.parametrize("name", _equal_slices())
+def test_equal_slices_have_no_order(name: str) -> None:
+    layout, x = _equal_slices()[name]
+    axis = 1 if name == "columns" else 0
+    found = tj.identify(tj.pack(np.random.default_rng(5).permutation(x, axis=axis), layout), x)
+    if name != "few kinds":  # the order of the kinds themselves is known, and it was another
+        assert (found.verdict, found.matches[0].format) == ("ambiguous", layout)
+        assert f"along axis {axis} are equal" in str(found)
+    assert tj.identify(tj.pack(x, layout), x).verdict == "ambiguous"
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

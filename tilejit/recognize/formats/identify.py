@@ -39,8 +39,9 @@ def identify(
     is, transposed, with halves swapped or rows interleaved, with nibbles or bytes in the other order, and
     with values that differ by a constant. A match is exact if every byte of the buffer agrees, padding
     excluded, and no other order of the same elements explains it; its note says whether padding differs from
-    what the format writes, or was not compared. If the values can't tell several orders
-    apart, because many are equal, the answer is ambiguous and lists them all.
+    what the format writes, or was not compared. If the values can't tell several orders apart, because many
+    are equal, the answer is ambiguous and lists them all. It is ambiguous as well if all slices along an axis
+    are equal, or if many are of few kinds, because any order of equal slices gives the same bytes.
 
     Without an original, the answer is a guess from the size of the buffer, from its padding if the dimensions
     are known, and from the scales in its records; or nothing.

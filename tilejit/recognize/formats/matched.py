@@ -13,6 +13,7 @@ from tilejit.recognize.formats.groups import padding_share
 from tilejit.recognize.formats.identification import Identification, Match
 from tilejit.recognize.formats.other_planes import Planes
 from tilejit.recognize.formats.search import SHOWN, Compared, Search
+from tilejit.recognize.formats.storage import repeated_axis
 from tilejit.recognize.formats.trials import Score
 
 PADDING = "padding differs from what the format writes"
@@ -46,7 +47,7 @@ def matched(planes: Planes, array: Array) -> Identification:
     orders = [own for row in (*found.exact, *found.near) if (own := _explained(row, planes, array))]
     exact = [own for own in orders if own.matches[0].is_exact]
     if exact:
-        return _concluded(exact, found.more)
+        return _concluded(exact, found.more, repeated_axis(array))
     orders.sort(
         key=lambda own: (-(own.matches[0].agreement or 0.0), _simplicity(own.matches[0]), own.surplus)
     )
@@ -54,18 +55,22 @@ def matched(planes: Planes, array: Array) -> Identification:
     return Identification("near" if matches else "unknown", matches)
 
 
-def _concluded(exact: list[Explained], more: int) -> Identification:
-    """The verdict if some orders explain all elements; those that explain all bytes come alone."""
+def _concluded(exact: list[Explained], more: int, repeated: int | None) -> Identification:
+    """The verdict if some orders explain all elements; those that explain all bytes come alone.
+
+    It is not exact if slices along the axis `repeated` are equal.
+    """
     exact = [own for own in exact if own.is_whole] or exact
     least = min(own.missing for own in exact)
     exact = [own for own in exact if own.missing == least]
     exact.sort(key=lambda own: _simplicity(own.matches[0]))
+    unordered = "" if repeated is None else f"slices along axis {repeated} are equal, in whatever order"
     matches = [
-        replace(match, order=number)
+        replace(match, order=number, note="; ".join(filter(None, [match.note, unordered])))
         for number, own in enumerate(exact)
         for match in sorted(own.matches, key=_simplicity)
     ]
-    sure = len(exact) == 1 and not more
+    sure = len(exact) == 1 and not more and repeated is None
     return Identification("exact" if sure else "ambiguous", tuple(matches), more)
 
 

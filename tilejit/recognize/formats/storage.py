@@ -21,6 +21,10 @@ CASTS = {
     "pred": ("u8", "s32", "f32"),
 }
 """Dtypes in which values of a kind are often stored, if not in their own."""
+LARGE, KINDS = 64, 16
+"""The elements of a large slice, and the most kinds of many such slices that leave their order open."""
+SLICES, FEW = 64, 256
+"""The slices that are compared first, and the elements of each."""
 POOL = 1 << 15
 """Random elements among which rare values are sought."""
 
@@ -151,6 +155,33 @@ def chance(raw: Array) -> float:
     """The share of elements that agree if they are in no order: the sum of squared frequencies."""
     _, counts = np.unique(raw, axis=0, return_counts=True)
     return float(np.sum((counts / len(raw)) ** 2))
+
+
+def repeated_axis(array: Array) -> int | None:
+    """An axis whose slices are all equal, or many large ones of few kinds; None if there is none.
+
+    Nothing tells the order of equal slices. Samples rule out most axes.
+    """
+    rng = np.random.default_rng(0)
+    for axis, size in enumerate(array.shape):
+        most = max(1, min(size >> 3, KINDS) if array.size >= LARGE * size else 0)
+        if size == 1:
+            continue
+        slices = np.unique(np.concatenate([[0, size - 1], rng.integers(0, size, SLICES)]))
+        index = [rng.integers(0, extent, (1, FEW)) for extent in array.shape]
+        index[axis] = slices[:, None]
+        if _are_of(most, array[tuple(index)]) and _are_of(most, np.moveaxis(array, axis, 0)):
+            return axis
+    return None
+
+
+def _are_of(kinds: int, rows: Array) -> bool:
+    """Whether there are at most so many different rows."""
+    rest = np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8)
+    for _ in range(kinds):
+        if len(rest):
+            rest = rest[(rest != rest[0]).any(axis=1)]
+    return not len(rest)
 
 
 def whole_index(dims: tuple[int, ...]) -> Index:
