@@ -45,6 +45,13 @@ def test_single_arrays_need_no_equal_names(tmp_path: Path) -> None:
     assert text.startswith("b: exact: awq-gemm")
 
 
+def test_an_empty_file_is_unknown(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", CODES)
+    (tmp_path / "empty.bin").write_bytes(b"")
+    found = run("identify", str(tmp_path / "empty.bin"), "--against", str(tmp_path / "a.npy"))
+    assert (found.exit_code, found.stdout) == (0, "empty: unknown: no format fits\n")
+
+
 def test_misuse(tmp_path: Path, dump: tuple[str, str]) -> None:
     save_file({"x": CODES, "y": CODES}, tmp_path / "other.safetensors")
     other = str(tmp_path / "other.safetensors")

@@ -167,6 +167,34 @@ def test_equal_slices_have_no_order(name: str) -> None:
     assert tj.identify(tj.pack(x, layout), x).verdict == "ambiguous"
 
 
+def test_a_buffer_without_bytes_is_unknown() -> None:
+    assert tj.identify(b"", CODES).verdict == "unknown"
+    assert tj.identify(b"", dims=(4, 4)).verdict == "unknown"
+
+
+def test_a_strided_memoryview_is_read() -> None:
+    x = CODES[:16, :32]
+    data = np.repeat(tj.pack(x, "nvfp4-scales").buffer.reshape(-1), 2)
+    assert tj.identify(memoryview(data)[::2], x).format == "nvfp4-scales"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "original", "dims", "says"),
+    [
+        ({}, CODES, None, "expected buffers by name, got none"),
+        ({}, None, None, "expected buffers by name, got none"),
+        (b"", None, (0, 4), "expected the sizes of an array with elements"),
+        ([[1, 2], [3]], CODES, None, "buffer: expected an array, got a list"),
+        (CODES, [[1, 2], [3]], None, "original: expected an array, got a list"),
+        (b"12", np.zeros((1,) * 63 + (2,), np.uint8), None, "expected at most 63 dimensions, got 64"),
+    ],
+    ids=["no buffers", "no buffers, no original", "no elements", "ragged", "ragged original", "rank"],
+)
+def test_inputs_that_are_no_arrays(buffer: Any, original: Any, dims: Any, says: str) -> None:
+    with pytest.raises(tj.LayoutError, match=says):
+        tj.identify(buffer, original, dims=dims)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

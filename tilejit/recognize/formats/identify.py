@@ -20,6 +20,9 @@ from tilejit.recognize.formats.identification import Identification
 from tilejit.recognize.formats.matched import matched
 from tilejit.recognize.formats.other_planes import Planes
 
+MAX_RANK = 63
+"""NumPy indexes an array by at most that many arrays."""
+
 
 def identify(
     buffer: Any,
@@ -57,23 +60,33 @@ def identify(
         "unknown".
 
     Raises:
-        LayoutError: the original is not an array with elements, or has a dtype and dimensions of its own.
+        LayoutError: the original is not an array with elements, or has a dtype and dimensions of its own; a
+            mapping has no buffer.
         TypeError: an argument has the wrong type.
     """
     planes = _planes(buffer)
     if original is None:
         own = None if dims is None else int_tuple(dims, "dims")
+        if own is not None and (not own or min(own) < 1):
+            raise LayoutError(f"dims: expected the sizes of an array with elements, got {list(own)}")
         return guess(planes, own, None if dtype is None else primitive_type(dtype))
     if dtype is not None or dims is not None:
         raise LayoutError("the original has a dtype and dimensions of its own\n  omit dtype and dims")
     if not isinstance(original, Mapping):
-        return matched(planes, np.atleast_1d(_array(original, "original")))
+        return _matched(planes, _array(original, "original"))
     if not original:
         raise LayoutError("original: expected planes by name, got none")
     arrays = {name: _array(x, name) for name, x in _short(original).items()}
     main = _main_of(arrays)
-    array = np.atleast_1d(arrays.pop(main))
-    return matched(planes._replace(main=main if arrays else "", others=arrays), array)
+    array = arrays.pop(main)
+    return _matched(planes._replace(main=main if arrays else "", others=arrays), array)
+
+
+def _matched(planes: Planes, array: Array) -> Identification:
+    """The formats in which buffers hold an array; without a byte, they hold none."""
+    if not any(data.size for data in planes.buffers.values()):
+        return Identification("unknown", ())
+    return matched(planes, np.atleast_1d(array))
 
 
 def _main_of(arrays: Mapping[str, Array]) -> str:
@@ -98,15 +111,36 @@ def _array(original: Any, what: str) -> Array:
     if isinstance(original, str | bytes):
         raise TypeError(f"{what}: expected an array, got {type(original).__name__}")
     refuse_masked(original)
-    array: Array = np.asarray(as_numpy(original))
+    array = _regular(original, what)
     if array.size == 0:
         raise LayoutError(f"{what}: expected an array with elements, got {list(array.shape)}")
+    if array.ndim > MAX_RANK:
+        raise LayoutError(
+            f"{what}: expected at most {MAX_RANK} dimensions, got {array.ndim}\n  reshape it to fewer"
+        )
     from_numpy(array.dtype)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def _regular(value: Any, what: str) -> Array:
+    """A value as an array.
+
+    Raises:
+        LayoutError: it is a list of lists of different lengths.
+    """
+    try:
+        array: Array = np.asarray(as_numpy(value))
+    except ValueError as error:
+        raise LayoutError(
+            f"{what}: expected an array, got a {type(value).__name__} that NumPy cannot convert: {error}"
+        ) from error
+    return array
+
+
 def _planes(given: Any) -> Planes:
     """The buffers as flat bytes, and their types; a single one has no name, and may be bytes of any type."""
+    if isinstance(given, Mapping) and not given:
+        raise LayoutError("buffer: expected buffers by name, got none")
     if isinstance(given, Mapping | PackedPlanes):
         named = given.buffers if isinstance(given, PackedPlanes) else _short(given)
         arrays = (getattr(as_numpy(value), "dtype", np.dtype(np.uint8)) for value in named.values())
@@ -118,9 +152,11 @@ def _planes(given: Any) -> Planes:
 def _bytes(value: Any) -> Array:
     if isinstance(value, str):
         raise TypeError("buffer: expected an array or bytes, got str")
+    if isinstance(value, memoryview):
+        value = value if value.c_contiguous else value.tobytes()
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, np.uint8)
-    array = np.asarray(as_numpy(value))
+    array = _regular(value, "buffer")
     if array.dtype.kind == "O":
         raise TypeError(f"buffer: expected an array or bytes, got {type(value).__name__}")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
