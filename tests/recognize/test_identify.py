@@ -195,6 +195,21 @@ def test_inputs_that_are_no_arrays(buffer: Any, original: Any, dims: Any, says: 
         tj.identify(buffer, original, dims=dims)
 
 
+def test_buffers_that_a_format_lacks_or_misses_are_noted() -> None:
+    planes = example_planes("awq-checkpoint")
+    codes = planes["codes"]
+    whole = dict(tj.pack(planes, "awq-checkpoint").buffers)
+    found = tj.identify({**whole, "bias": np.zeros(7, np.float16)}, codes)
+    assert found.format == "awq-checkpoint"
+    assert "buffer bias not explained" in found.matches[0].note
+    found = tj.identify({**whole, "bias": np.zeros(7, np.float16)}, planes)
+    assert found.format == "awq-checkpoint"
+    del whole["scales"]
+    found = tj.identify(whole, codes)
+    assert found.format == "awq-checkpoint"
+    assert "buffer scales missing" in found.matches[0].note
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

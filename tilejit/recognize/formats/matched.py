@@ -27,7 +27,7 @@ class Explained(NamedTuple):
         matches: the matches.
         is_whole: whether all bytes are explained, not only those of a main plane.
         surplus: the bytes that are missing, or too many.
-        missing: the number of the format's buffers that are not given.
+        missing: the number of buffers that the format has and are not given, or the other way round.
     """
 
     matches: list[Match]

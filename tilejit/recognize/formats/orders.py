@@ -172,7 +172,8 @@ class Order:
     def _main_plane(self, data: Array, buffers: Mapping[str, Array]) -> Array:
         packing, own = self.packing, self.candidate
         assert packing is not None
-        named = {**(buffers if packing.steps else {}), self.buffer: data}
+        known = {name: rest for name, rest in buffers.items() if packing.steps and name in packing.buffers}
+        named = {**known, self.buffer: data}
         free = _free(packing, self.storage)
         found = unpack_planes(named, own.name, self.dims, free, dict(own.parameters))
         main = found[packing.main.name] if isinstance(found, dict) else found

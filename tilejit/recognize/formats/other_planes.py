@@ -55,7 +55,7 @@ class Planes(NamedTuple):
             return False
         if len(self.buffers) == 1:
             return not packing.steps or len(packing.buffers) == 1
-        if not _required(packing) <= {*self.buffers} <= {*packing.buffers}:
+        if order.buffer not in self.buffers or (packing.steps and self._missing(packing)):
             return False
         return any(self._sizes_fit(packing, sizes, lookup(free)) for free in self._free(packing))
 
@@ -82,15 +82,25 @@ class Planes(NamedTuple):
         return True
 
     def missing(self, order: Order) -> int:
-        """The number of a format's buffers that are not given; 0 if a single buffer is."""
+        """The number of buffers that only the format has or only the mapping; 0 if one buffer is given."""
         several = order.packing is not None and len(self.buffers) > 1
-        return len({*order.packing.buffers} - {*self.buffers}) if order.packing and several else 0
+        return len({*order.packing.buffers} ^ {*self.buffers}) if order.packing and several else 0
+
+    def _missing(self, packing: Packing) -> list[str]:
+        """The buffers that are not given, of planes that are not optional."""
+        return [name for name in packing.buffers if name in _required(packing) and name not in self.buffers]
 
     def note(self, order: Order) -> str:
-        """The planes that are not compared, because they are unknown or their buffers are not given."""
-        planes = () if order.packing is None else order.packing.planes[1:]
-        *names, last = [plane.name for plane in planes if plane.name not in self.others] or [""]
-        return f"{' and '.join(filter(None, (', '.join(names), last)))} not compared" if last else ""
+        """The planes that are not compared, the buffers that are missing, and those that the format lacks."""
+        packing = order.packing
+        if packing is None:
+            return ""
+        parts = [_listed([p.name for p in packing.planes[1:] if p.name not in self.others], "not compared")]
+        if len(self.buffers) > 1:
+            parts.append(_listed(self._missing(packing), "missing", "buffer"))
+            odd = [name for name in self.buffers if name not in packing.buffers]
+            parts.append(_listed(odd, "not explained", "buffer"))
+        return "; ".join(filter(None, parts))
 
     def compared(self, order: Order) -> tuple[Comparison | None, str]:
         """Compare the other planes with those of the buffers.
@@ -105,6 +115,7 @@ class Planes(NamedTuple):
         assert packing is not None
         if len(named) == 1:
             named = {packing.buffers[0]: next(iter(named.values()))}
+        named = {name: data for name, data in named.items() if name in packing.buffers}
         given = (self.others[p.name].dtype for p in packing.planes if p.is_free and p.name in self.others)
         free = next(map(from_numpy, given), None)
         found = unpack_planes(named, own.name, order.dims, free, dict(own.parameters))
@@ -114,6 +125,13 @@ class Planes(NamedTuple):
                 if result.agreement < 1.0:
                     return result, f"in the plane {plane}"
         return None, ""
+
+
+def _listed(names: list[str], what: str, kind: str = "") -> str:
+    """Names and what is said of them: "buffer scales missing", "zeros and scales not compared"."""
+    *rest, last = names or [""]
+    kinds = f"{kind}{'s' if rest else ''} " if kind else ""
+    return f"{kinds}{' and '.join(filter(None, (', '.join(rest), last)))} {what}" if last else ""
 
 
 def _required(packing: Packing) -> set[str]:
