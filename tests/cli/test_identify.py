@@ -52,6 +52,26 @@ def test_an_empty_file_is_unknown(tmp_path: Path) -> None:
     assert (found.exit_code, found.stdout) == (0, "empty: unknown: no format fits\n")
 
 
+@pytest.mark.parametrize("name", ["p.npy", "p.bin", "p.safetensors"])
+def test_the_recorded_layout_comes_first(tmp_path: Path, name: str) -> None:
+    scales = np.random.default_rng(0).integers(1, 255, (130, 5), np.uint8)
+    original, packed = tmp_path / "p.safetensors", tmp_path / "out" / name
+    save_file({"p": scales}, original)
+    if not name.endswith("safetensors"):
+        original = tmp_path / "p.npy"
+        np.save(original, scales)
+    packed.parent.mkdir()
+    assert run("pack", str(original), str(packed), "--layout", "nvfp4-scales").exit_code == 0
+    text = run("identify", str(packed), columns=200).stdout
+    assert text == "p: recorded: nvfp4-scales, u8[130,5]{1,0:T(32,4)(4,1,1,4)}\n"
+    first, second, *_ = run("identify", str(packed), "--against", original, columns=200).stdout.splitlines()
+    assert first.endswith("; it unpacks to the original")
+    assert second.startswith("p: exact: nvfp4-scales")
+    np.save(tmp_path / "other.npy", scales[::-1])
+    rows = run("identify", str(packed), "--against", tmp_path / "other.npy", "--json").stdout
+    assert not json.loads(rows)[0]["unpacks_to_original"]
+
+
 def test_misuse(tmp_path: Path, dump: tuple[str, str]) -> None:
     save_file({"x": CODES, "y": CODES}, tmp_path / "other.safetensors")
     other = str(tmp_path / "other.safetensors")
