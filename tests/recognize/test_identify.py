@@ -210,6 +210,15 @@ def test_buffers_that_a_format_lacks_or_misses_are_noted() -> None:
     assert "buffer scales missing" in found.matches[0].note
 
 
+@pytest.mark.parametrize("rows", [80, pytest.param(8000, marks=pytest.mark.full)])
+def test_halves_of_a_buffer_that_whole_array_steps_pack(rows: int) -> None:
+    x = np.random.default_rng(6).integers(0, 8, (rows, 50), np.uint8)
+    data = np.ascontiguousarray(tj.pack(x, "hqq-3bit-32").buffer).reshape(-1).view(np.uint8)
+    found = tj.identify(np.roll(data, data.size // 2), x)
+    assert found.format == "hqq-3bit-32", found
+    assert "halves of the buffer swapped" in str(found)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("size", [100, 4096, 16384])
 def test_random_bytes_are_unknown(size: int) -> None:

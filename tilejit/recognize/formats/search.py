@@ -109,7 +109,7 @@ class Search:
             return found
         if order.packing is None or len(order.packing.planes) > 1 or order.bits > 8:
             return (PLAIN,)
-        return [way for way in found if not way.halves and (self.array.size <= SMALL or way.flip < 8)]
+        return [way for way in found if self.array.size <= SMALL or way.flip < 8]
 
     def _other_sizes(self, order: Order) -> Sequence[Reordering]:
         data = self.planes.data_of(order)
@@ -184,8 +184,9 @@ class Search:
         order, storage = part.last, part.storage
         data = self.planes.data_of(order)
         assert data is not None
-        whole, _ = fitted(data, order.size, way.shift)
-        found = part.unpacked(way.restored(whole), self.planes.buffers)
+        # The first rows of a buffer whose halves are swapped begin in its second half.
+        whole, _ = fitted(way.restored(data) if way.halves else data, order.size, way.shift)
+        found = part.unpacked(whole if way.halves else way.restored(whole), self.planes.buffers)
         if prod(order.dims) <= UNPACKED:
             index = whole_index(order.dims)
         else:
