@@ -73,6 +73,22 @@ def test_a_damaged_buffer_is_near() -> None:
     assert first.first_difference is not None
 
 
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (lambda b: b + b"0", "1 byte follows"),
+        (lambda b: b"0" + b, "1 byte precedes"),
+        (lambda b: b + b"00", "2 bytes follow"),
+    ],
+    ids=["follows", "precedes", "several"],
+)
+def test_surplus_bytes_are_counted(data: Any, says: str) -> None:
+    x = CODES[:32, :64]
+    found = tj.identify(data(tj.pack(x, "awq-gemm").buffer.tobytes()), x)
+    assert (found.verdict, found.matches[0].format) == ("near", "awq-gemm")
+    assert found.matches[0].fault == says
+
+
 def test_damaged_padding_still_tells_formats_apart() -> None:
     """tpu puts the elements in the same places, and other padding beside them."""
     codes = np.random.default_rng(0).integers(0, 256, (96, 99), np.uint8)

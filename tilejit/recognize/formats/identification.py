@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from codegen import dataclass
+from tilejit.layout.formats.calls import call_text
 
 NAMES = 6
 """Names of one order of bytes that a text lists."""
@@ -47,15 +48,19 @@ class Match:
     @property
     def label(self) -> str:
         """The format, how often it was applied, and what else was done."""
-        name = ", ".join([self.format, *(f"{key}={value}" for key, value in self.parameters.items())])
-        return "; ".join([name, *(["applied twice"] if self.times == 2 else []), *self.changes])
+        return "; ".join([call_text(self.format, self.parameters), *self._mistakes])
 
     @property
     def brief(self) -> str:
         """The label of another name: "gptq (bits=3, transposed)"."""
-        own = [f"{key}={value}" for key, value in self.parameters.items()]
-        details = [*own, *(["applied twice"] if self.times == 2 else []), *self.changes]
+        _, _, own = call_text(self.format, self.parameters).partition(", ")
+        details = [*filter(None, [own]), *self._mistakes]
         return f"{self.format} ({', '.join(details)})" if details else self.format
+
+    @property
+    def _mistakes(self) -> tuple[str, ...]:
+        """What was done beside packing once."""
+        return (*(["applied twice"] if self.times == 2 else []), *self.changes)
 
     def __str__(self) -> str:
         parts = [self.label]

@@ -48,9 +48,7 @@ def matched(planes: Planes, array: Array) -> Identification:
     exact = [own for own in orders if own.matches[0].is_exact]
     if exact:
         return _concluded(exact, found.more, repeated_axis(array))
-    orders.sort(
-        key=lambda own: (-(own.matches[0].agreement or 0.0), _simplicity(own.matches[0]), own.surplus)
-    )
+    orders.sort(key=lambda own: (-(own.matches[0].agreement or 0.0), _brevity(own.matches[0]), own.surplus))
     matches = tuple(own.matches[0] for own in orders[:SHOWN])
     return Identification("near" if matches else "unknown", matches)
 
@@ -63,18 +61,19 @@ def _concluded(exact: list[Explained], more: int, repeated: int | None) -> Ident
     exact = [own for own in exact if own.is_whole] or exact
     least = min(own.missing for own in exact)
     exact = [own for own in exact if own.missing == least]
-    exact.sort(key=lambda own: _simplicity(own.matches[0]))
+    exact.sort(key=lambda own: _brevity(own.matches[0]))
     unordered = "" if repeated is None else f"slices along axis {repeated} are equal, in whatever order"
     matches = [
         replace(match, order=number, note="; ".join(filter(None, [match.note, unordered])))
         for number, own in enumerate(exact)
-        for match in sorted(own.matches, key=_simplicity)
+        for match in sorted(own.matches, key=_brevity)
     ]
     sure = len(exact) == 1 and not more and repeated is None
     return Identification("exact" if sure else "ambiguous", tuple(matches), more)
 
 
-def _simplicity(match: Match) -> tuple[int, int, int]:
+def _brevity(match: Match) -> tuple[int, int, int]:
+    """A key that sorts matches with short labels first."""
     return len(match.changes), match.times, len(match.parameters)
 
 
@@ -125,7 +124,7 @@ def _fault(extra: int, *, at_start: bool) -> str:
     """What is wrong with a buffer that has more or fewer bytes than a format writes; empty for nothing."""
     if not extra:
         return ""
-    unit = "byte" if abs(extra) == 1 else "bytes"
+    unit, ending = ("byte", "s") if abs(extra) == 1 else ("bytes", "")
     if extra > 0:
-        return f"{extra} {unit} {'precede' if at_start else 'follow'}"
+        return f"{extra} {unit} {'precede' if at_start else 'follow'}{ending}"
     return f"{-extra} {unit} missing at the {'start' if at_start else 'end'}"
