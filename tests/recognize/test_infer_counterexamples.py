@@ -138,6 +138,40 @@ def test_clipped_floats(dtype: str) -> None:
     assert "leaves the same" in str(found)
 
 
+UNUSUAL: dict[str, tuple[Callable[[Array], Any], str]] = {
+    "clipped at 448": (lambda x: np.clip(x, -448, 448), "448.0"),
+    "clipped at 1e30": (lambda x: np.clip(x, np.float32(-1e30), np.float32(1e30)), "1e+30"),
+    "without infinities": (np.nan_to_num, "3.4028235e+38"),
+    "without NaNs": (lambda x: np.where(np.isnan(x), np.float32(0), x), "is nan, but"),
+    "without denormals": (lambda x: np.where(np.abs(x) < 1e-38, np.float32(0), x), "e-45"),
+    "without -0": (lambda x: x + np.float32(0), "is -0.0, but"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("dims", [(16, 32), (3,)])
+def test_unusual_floats_are_changed(name: str, dims: tuple[int, ...]) -> None:
+    function, text = UNUSUAL[name]
+    found = refuted(lambda x: function(x).T.copy(), "float32", dims)
+    assert found.kind == "changed"
+    assert "in an array of extreme values, element" in str(found)
+    ((*index,), slot) = (*found.elements, found.slots[0])
+    assert slot == np.ravel_multi_index(index[::-1], dims[::-1])
+    if dims != (3,):
+        assert text in str(found) or text == "3.4028235e+38"
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "f8e4m3", "f8e5m2", "c64"])
+def test_infinities_of_every_width(dtype: str) -> None:
+    found = refuted(lambda x: np.where(np.isinf(x), x.dtype.type(1), x), dtype)
+    assert "inf" in str(found)
+
+
+def test_small_integers_take_another_path() -> None:
+    found = refuted(lambda x: x.T if x.max() < 250 else x.T[::-1], dims=(15, 17))
+    assert "in an array of small values, element" in str(found)
+
+
 def test_rounded_floats() -> None:
     found = refuted(lambda x: x.astype(ml_dtypes.bfloat16).astype(np.float32), "f32")
     assert found.kind == "changed"

@@ -311,6 +311,31 @@ def test_functions_may_reuse_their_buffer() -> None:
     assert str(tj.infer(function, "uint8", DIMS).layout) == "u8[8,12]{0,1}"
 
 
+def finite(x: Array) -> Array:
+    """The transposed array, if all its elements are finite."""
+    if not np.isfinite(x).all():
+        raise ValueError("not finite")
+    return x.T
+
+
+def test_values_that_a_function_refuses() -> None:
+    """The result names the kinds that are not tested."""
+    found = tj.infer(finite, "f32", DIMS)
+    assert found.is_layout
+    assert found.untested == ("inf", "nan")
+    assert "untested  inf, nan" in repr(found)
+    assert tj.infer(lambda x: x.T, "f32", DIMS).untested == ()
+
+
+def test_a_nan_may_become_another() -> None:
+    def quieted(x: Array) -> Array:
+        bits = x.view(np.uint32).copy()
+        bits[np.isnan(x)] = 0xFFC00001
+        return bits.T
+
+    assert tj.infer(quieted, "f32", DIMS).is_layout
+
+
 def test_scalars() -> None:
     assert str(tj.infer(np.copy, "f32", ()).layout) == "f32[]"
     found = tj.infer(lambda x: np.append(x, np.zeros(3, np.float32)), "f32", ())
@@ -328,7 +353,7 @@ def test_what_a_result_says() -> None:
         "elements  32 bits each, in arrays of float32",
         "buffer    240000 bytes, returned as float32[200,300]",
         "padding   none",
-        "calls     6",
+        "calls     7",
     ]
     assert found.show().text == tj.show("f32[300,200]{0,1}").text
     with pytest.raises(AttributeError):

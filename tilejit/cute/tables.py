@@ -130,7 +130,7 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
     size, weight, broken = values.size, 1, None
     while values.size > 1:
         step = int(values[1])
-        run = _linear_run(values, step)
+        run = linear_run(values, step)
         if run == values.size:
             digits.append(Mode(run, step))
             break
@@ -146,7 +146,7 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
     return broken or tuple(digits)
 
 
-def _linear_run(values: Table, step: int) -> int:
+def linear_run(values: Table, step: int) -> int:
     """The number of offsets from the start that are 0, step, 2*step and so on."""
     other = np.diff(values) != step
     first = int(other.argmax())

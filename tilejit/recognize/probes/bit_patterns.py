@@ -1,8 +1,8 @@
 """The bit patterns that probes send as elements, and the arrays that hold them.
 
-A pattern is an unsigned integer with the bits of one element. Functions that move elements may still change
-some values on the way: they quiet NaNs, flush denormals, or drop the sign of zero. So floating-point elements
-are sent as finite, normal numbers.
+A pattern is an unsigned integer with the bits of one element. Functions may refuse or change some values:
+they clip, flush denormals, or drop the sign of zero. So the elements that locate slots are finite, normal
+numbers, and `unusual_patterns` are sent once the slots are known.
 """
 
 from __future__ import annotations
@@ -141,6 +141,45 @@ def extreme_patterns(element: PrimitiveType, bounds: Bounds | None = None) -> Pa
     low, high = bounds or element.integer_range or (0, 0)
     near = range(low, high + 1) if element.bits <= 8 else (low, low + 1, high - 1, high, 0, 1, -1)
     return np.array(sorted({n & (1 << element.bits) - 1 for n in near if low <= n <= high}), dtype)
+
+
+def unusual_patterns(element: PrimitiveType, bounds: Bounds | None = None) -> dict[str, Patterns]:
+    """The values that functions treat in a special way, by kind.
+
+    f32 -> "largest": +-3.4e38, "inf", "nan", "-0", "denormal", "smallest normal"    u8 -> "small": 0, 1, 2, 3
+    """
+    dtype = pattern_dtype(element)
+    if element.kind not in ("float", "complex"):
+        low, high = bounds or element.integer_range or (0, 0)
+        few = range(max(low, min(0, high)), high + 1)[:4]
+        return {"small": np.array(few).astype(dtype)} if high - low > 7 else {}
+    if element.bits <= 8:
+        return _unusual_narrow(element)
+    half = element.kind == "complex"
+    mantissa, width = _WIDE_FIELDS[f"f{element.bits // 2}" if half else element.name]
+    sign, inf, least = 1 << mantissa + width, (1 << width) - 1 << mantissa, 1 << mantissa
+    found = {
+        "largest": (inf - 1, inf - 1 | sign),
+        "inf": (inf, inf | sign),
+        "nan": (inf | least >> 1,),
+        "-0": (sign,),
+        "denormal": (1, least - 1, 1 | sign),
+        "smallest normal": (least, least | sign),
+    }
+    if element.bits == 128:  # the imaginary part has the next pattern
+        found = {kind: found[kind] for kind in ("-0", "denormal", "smallest normal")}
+    shift = 32 if element.bits == 64 and half else 0
+    return {kind: np.array([n << shift | n for n in some], dtype) for kind, some in found.items()}
+
+
+def _unusual_narrow(element: PrimitiveType) -> dict[str, Patterns]:
+    """The patterns of a narrow floating-point type that `_normal_patterns` leaves out."""
+    if element.numpy is None or element.numpy == np.uint8:
+        return {}
+    patterns = np.setdiff1d(np.arange(1 << element.bits, dtype=np.uint8), _normal_patterns(element))
+    values = patterns.view(element.numpy).astype(np.float64)
+    kinds = np.select([np.isnan(values), np.isinf(values), values == 0], ["nan", "inf", "-0"], "denormal")
+    return {str(kind): patterns[kinds == kind] for kind in np.unique(kinds)}
 
 
 def _noise(rng: np.random.Generator, element: PrimitiveType, count: int, bounds: Bounds | None) -> Patterns:

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import LayoutError, dataclass
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.digits import Chain, Digit, Mode, digits_of
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
-from tilejit.cute.tables import axis_table, layout_of, table_chain, table_chains
+from tilejit.cute.tables import axis_table, layout_of, linear_run, table_chains
 from tilejit.cute.witness import Witness
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.bridge.from_xla import BoundedLayout, from_xla
@@ -27,10 +28,13 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.shape import Shape
 from tilejit.recognize.probes.slots import Table
 
-SAMPLES = 4096
+SAMPLES = 128
 """Elements of a table in which a swizzle is tried before all elements are compared."""
-LINE = 1024
-"""Elements along an axis in which a swizzle is tried."""
+LINE = 64
+"""The elements of a digit that are read at once for all swizzles; longer digits are read for each."""
+
+Slots: TypeAlias = NDArray[Any]
+"""Slots of a table as int64, and numbers for them."""
 
 READABLE = (2, 8)
 """The most tiles, and sizes in them, for which XLA's text is preferred to a pattern."""
@@ -206,24 +210,72 @@ def _first(table: Table) -> int:
 def _swizzles(table: Table) -> Iterator[Swizzle]:
     """Swizzles after which a sample of the table is a sum of chains, those of the fewest bits first."""
     bits = int(table.max()).bit_length()
-    lines = [np.ascontiguousarray(axis_table(table, axis)[:LINE]) for axis in range(table.ndim)]
+    rows = np.array(
+        [
+            (count, base, sign * shift)
+            for count in range(1, bits)
+            for shift in range(count, bits)
+            for base in range(bits - shift - count + 1)
+            for sign in (1, -1)
+        ],
+        np.int64,
+    ).reshape(-1, 3)
     rng = np.random.default_rng(0)
     index = tuple(rng.integers(0, n, SAMPLES) for n in table.shape)
-    zero = tuple(np.zeros_like(i) for i in index)
-    sample = table[index].astype(np.int64)
-    along = [table[(*zero[:d], index[d], *zero[d + 1 :])].astype(np.int64) for d in range(table.ndim)]
-    first = np.array([_first(table)])
-    for count in range(1, bits):
-        for shift in range(count, bits):
-            for base in range(bits - shift - count + 1):
-                for sign in (1, -1):
-                    swizzle = Swizzle(count, base, sign * shift)
-                    offset = swizzle(first)
-                    total = offset + sum(swizzle(part) - offset for part in along)
-                    if np.array_equal(swizzle(sample), total) and all(
-                        isinstance(table_chain(swizzle(line) - offset, whole=False), tuple) for line in lines
-                    ):
-                        yield swizzle
+    lines = [axis_table(table, axis).astype(np.int64) for axis in range(table.ndim)]
+    first = np.array(_first(table))
+    along = [_swizzled(line[at], rows) for line, at in zip(lines, index, strict=True)]
+    wanted = _swizzled(table[index].astype(np.int64), rows) + (table.ndim - 1) * _swizzled(first, rows)
+    rows = rows[np.all(sum(along) == wanted, axis=1)]
+    for line, at in zip(lines, index, strict=True):
+        rows = rows[_are_chains(line, at, rows)]
+    for count, base, shift in rows.tolist():
+        yield Swizzle(count, base, shift)
+
+
+def _swizzled(values: Slots, rows: Slots) -> Slots:
+    """Values after each of several swizzles: one row for each, which is its three numbers."""
+    count, base, shift = rows.T[..., None]
+    up, down = np.maximum(-shift, 0), np.maximum(shift, 0)
+    moved = values & (1 << count) - 1 << base + down
+    return np.asarray(values ^ (moved >> down << up))
+
+
+def _are_chains(line: Slots, at: Slots, rows: Slots) -> Slots:
+    """Whether a line is a chain after each of several swizzles, by the samples at some indices.
+
+    offset(i) = offset(i mod s0) + offset(i - i mod s0), and so on for the next digits
+    """
+    good = np.ones(len(rows), np.bool_)
+    weight = np.ones(len(rows), np.int64)
+    left = np.arange(len(rows))
+    while left.size:
+        own = rows[left]
+        run = _linear_runs(line, own, weight[left])
+        weight[left] *= run
+        low = at % weight[left, None]
+        first, whole = _swizzled(line[:1], own), _swizzled(line[at], own)
+        parts = _swizzled(line[low], own) + _swizzled(line[at - low], own)
+        good[left] = np.all(whole + first == parts, axis=1)
+        left = left[good[left] & (weight[left] < line.size)]
+    return good
+
+
+def _linear_runs(line: Slots, rows: Slots, weights: Slots) -> Slots:
+    """How many slots at 0, weight, 2 * weight, ... are in equal steps, after each of several swizzles."""
+    steps = np.arange(LINE)
+    values = _swizzled(line[np.minimum(weights[:, None] * steps, line.size - 1)], rows)
+    values -= values[:, :1]
+    linear = values == values[:, 1:2] * steps
+    runs = np.where(linear.all(axis=1), LINE, linear.argmin(axis=1))
+    for k in np.flatnonzero(runs == LINE):
+        rest, size = line[:: weights[k]], LINE
+        while runs[k] == size < rest.size:
+            size = min(16 * size, rest.size)
+            head = _swizzled(rest[:size], rows[k : k + 1])[0]
+            head -= head[0]
+            runs[k] = linear_run(head, int(head[1]))
+    return runs
 
 
 class Spellings(NamedTuple):

@@ -12,8 +12,8 @@ How it works, for an array of n elements of b bits:
    is in two slots, its slot depends on another element, and so on. That is the counterexample.
 4. Otherwise, each element has a slot of its own. The slots become digits with strides, perhaps after an XOR
    swizzle. If that is impossible, the table of slots is the result.
-5. Random elements must be in these slots, bit for bit, and the first call is repeated. So a result agrees
-   with all calls that were made.
+5. Random elements must be in these slots, bit for bit, and the first call is repeated. So must values that
+   functions clip or flush. So a result agrees with all calls that were made.
 """
 
 from __future__ import annotations
@@ -32,7 +32,16 @@ from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, array_dtype, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.padding import PaddingValue
-from tilejit.recognize.probes.bit_patterns import Bounds, array_of, code_type, extreme_patterns, pattern_dtype
+from tilejit.recognize.probes.bit_patterns import (
+    Bounds,
+    Patterns,
+    array_of,
+    code_type,
+    extreme_patterns,
+    pattern_dtype,
+    patterns_of,
+    unusual_patterns,
+)
 from tilejit.recognize.probes.bit_planes import planes_of
 from tilejit.recognize.probes.closed_form import Buffer, best_spellings, contradiction
 from tilejit.recognize.probes.inferred import (
@@ -43,8 +52,8 @@ from tilejit.recognize.probes.inferred import (
     InferredLayout,
 )
 from tilejit.recognize.probes.locate import Located, locate
-from tilejit.recognize.probes.prober import Prober, RefutedError, dtypes_of
-from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, bit_positions, dependence
+from tilejit.recognize.probes.prober import Prober, RefusedError, RefutedError, dtypes_of
+from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, altered, bit_positions, dependence
 from tilejit.recognize.probes.slots import Bytes, slot_values
 from tilejit.recognize.probes.value_map import ValueMap
 
@@ -79,7 +88,13 @@ def infer(
     >>> tilejit.infer(lambda x: x + np.roll(x, 1), "uint8", (8,)).counterexample
     slot 0 depends on elements (0,) and (7,): it changes with either of them
 
-    The function is called about log2(n) / b + 5 times for n elements of b bits, and about 3 log2(n) + 60
+    The function gets all values of at most 8 bits and, of wider integers, the smallest and the largest, and
+    once an array of small ones, 0 to 3. Of floating-point numbers it gets random ones of magnitudes from
+    1/256 to 256, and then the largest, infinities, a NaN, -0, denormals and the smallest normal numbers. All
+    must keep their bits; only a NaN may become another NaN. The attribute `untested` of the result names the
+    kinds of values for which the function raises.
+
+    The function is called about log2(n) / b + 6 times for n elements of b bits, and about 3 log2(n) + 60
     times more if it changes values or is not a layout. Small arrays need more calls to contain all bytes. The
     function must return the whole buffer, and the same bytes for the same array. Memory that it does not
     write may differ: such padding is "uninitialized".
@@ -181,11 +196,13 @@ def _layout_of(probe: Prober) -> InferredLayout:
     """The result for a function, unless a call refutes it."""
     located = locate(probe)
     _verify(probe, located)
+    untested = _verify_unusual(probe, located)
     padding_slots, padding_value, template = _padding(probe, located)
     placement = replace(located.placement, padding=template)
     width, size, table = placement.width, placement.size_bytes, placement.table()
     facts: dict[str, Any] = {
         "value_map": _value_text(probe, placement.value_map),
+        "untested": untested,
         "padding_slots": padding_slots,
         "padding_value": padding_value,
     }
@@ -238,15 +255,74 @@ def _verify(probe: Prober, located: Located) -> None:
         trial = Trial(patterns, probe(patterns, "random elements"))
         wrong = (located.packed(patterns) ^ trial.data) & located.own
         if wrong.any():
-            slot = int(bit_positions(wrong)[0]) // width
-            each = probe.element.bits if located.placement.apart else 1
-            element = int(np.argmax(located.placement.table() == slot)) // each
+            element, _ = _first_wrong(probe, located, wrong)
             inquiry = Inquiry.of(probe, width, [*located.trials, trial])
             raise RefutedError(inquiry.counterexample([Suspect(element)]))
     first = located.trials[0]
     wrong = (probe(first.patterns, "the array of the first call") ^ first.data) & located.own
     if wrong.any():
         raise RefutedError(Inquiry(probe, width, first, ~wrong).unstable())
+
+
+def _verify_unusual(probe: Prober, located: Located) -> tuple[str, ...]:
+    """Compare buffers of unusual values with what the slots say.
+
+    Returns:
+        The kinds of values that the function refuses by raising.
+
+    Raises:
+        RefutedError: an element's bits differ, and it is not a NaN that became another NaN.
+    """
+    kinds = unusual_patterns(probe.element, probe.bounds)
+    value_map = located.placement.value_map
+    if not kinds or (value_map and value_map.partial):
+        return tuple(kinds)
+    try:
+        _verify_values(probe, located, np.concatenate([*kinds.values()]))
+    except RefusedError:
+        return tuple(kind for kind, values in kinds.items() if not _takes(probe, located, values))
+    return ()
+
+
+def _takes(probe: Prober, located: Located, values: Patterns) -> bool:
+    """Whether the function takes some values without raising."""
+    try:
+        _verify_values(probe, located, values)
+    except RefusedError:
+        return False
+    return True
+
+
+def _verify_values(probe: Prober, located: Located, values: Patterns) -> None:
+    """Compare buffers that hold only some values with what the slots say.
+
+    Raises:
+        RefutedError: an element's bits differ, and it is not a NaN that became another NaN.
+        RefusedError: the function raises.
+    """
+    rounds = -(-values.size // probe.count)
+    order = np.random.default_rng(SEED).permutation(np.resize(values, rounds * probe.count))
+    is_float = probe.element.kind in ("float", "complex")
+    for sent in order.reshape(rounds, -1):
+        with np.errstate(all="ignore"):
+            data = probe(sent, kind := "extreme values" if is_float else "small values")
+        array = located.placement.unpacked(data)
+        got = patterns_of(array, probe.element)
+        wanted = sent
+        if is_float:
+            given = array_of(sent, probe.element, probe.dtype)
+            wanted = np.where(np.isnan(given) & np.isnan(array.reshape(-1)), got, sent)
+        wrong = (located.packed(wanted) ^ data) & located.own
+        if wrong.any():
+            number, slot = _first_wrong(probe, located, wrong)
+            raise RefutedError(altered(probe, sent, got, number, slot, kind))
+
+
+def _first_wrong(probe: Prober, located: Located, wrong: Bytes) -> tuple[int, int]:
+    """The element and the slot of the first bit that is set."""
+    slot = int(bit_positions(wrong)[0]) // located.placement.width
+    each = probe.element.bits if located.placement.apart else 1
+    return int(np.argmax(located.placement.table() == slot)) // each, slot
 
 
 def _rounds(probe: Prober) -> int:

@@ -42,7 +42,7 @@ class InferredLayout:
     elements  32 bits each, in arrays of float32
     buffer    240000 bytes, returned as bytes
     padding   none
-    calls     6
+    calls     7
     >>> found.is_layout, found.layout.size_in_bytes
     (True, 240000)
 
@@ -63,6 +63,8 @@ class InferredLayout:
         planes: the layouts of parts of the elements, if the bits of an element are not side by side. Each
             has the attributes `low`, the lowest bit of an element in it, `bits`, `layout` and `text`.
         value_map: what the buffer holds for the pattern x of an element, such as "x ^ 8"; "" if it is x.
+        untested: the kinds of values that the result does not cover, because the function raises for them:
+            "inf", "nan", "denormal" and so on.
         padding_slots: the slots of the buffer that hold no element; bytes, if there are planes.
         padding_value: their value. None without padding; "several values" if they differ, but never change;
             "uninitialized" if the function returned other ones in another call.
@@ -84,6 +86,7 @@ class InferredLayout:
     cute: str = ""
     planes: tuple[BitPlane, ...] = ()
     value_map: str = ""
+    untested: tuple[str, ...] = ()
     padding_slots: int = 0
     padding_value: PaddingValue | str | None = None
     broken: Witness | None = None
@@ -209,6 +212,7 @@ class InferredLayout:
             ("broken by", str(self.broken or "")),
             ("elements", f"{self.element_bits} bits each, in arrays of {self.array_dtype}"),
             ("values", self.value_map),
+            ("untested", ", ".join(self.untested)),
             ("buffer", f"{self.buffer_bytes} bytes, returned as {self.buffer}"),
             (
                 "padding",

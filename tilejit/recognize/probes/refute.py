@@ -276,6 +276,16 @@ def dependence(probe: Prober, width: int, trials: list[Trial], bits: Bytes) -> C
     return Counterexample("duplicated", text, (index,), (slot,))
 
 
+def altered(
+    probe: Prober, sent: Patterns, got: Patterns, number: int, slot: int, kind: str
+) -> Counterexample:
+    """The counterexample for an element that is not in its slot in an array of values of some kind."""
+    index = index_of(probe, number)
+    was, is_now = (shown_pattern(probe, int(patterns[number])) for patterns in (sent, got))
+    text = f"in an array of {kind}, element {index} is {was}, but slot {slot} holds {is_now}"
+    return Counterexample("changed", text, (index,), (slot,))
+
+
 def duplicated(probe: Prober, number: int, first: int, second: int) -> Counterexample:
     """The counterexample for an element in two slots."""
     index = index_of(probe, number)
