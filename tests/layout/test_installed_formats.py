@@ -69,6 +69,14 @@ def test_broken_packages_do_not_break_commands(tmp_path: Path) -> None:
     assert code == 2, text
 
 
+def test_an_installed_format_is_described_without_dimensions(tmp_path: Path) -> None:
+    package(tmp_path, "own_panels", "panels = own_panels:panels")
+    code, text = tilejit(tmp_path, "formats", "panels")
+    assert code == 0, text
+    assert "Panels of a few rows." in text
+    assert "pass its dimensions, e.g. --dims 33,300" in text
+
+
 def test_two_packages_with_one_name_are_refused(tmp_path: Path) -> None:
     package(tmp_path, "own_panels", "panels = own_panels:panels")
     package(tmp_path, "other_panels", "panels = other_panels:panels")

@@ -73,6 +73,8 @@ def test_parameters_and_description() -> None:
         ("aBc8b", "oneDNN tag"),
         ("f32", "dtype"),
         ("BF16", "dtype"),
+        ("C", "order of elements"),
+        ("Row-Major", "order of elements"),
         ("", "start with a letter"),
         ("8x8", "start with a letter"),
         ("my format", "start with a letter"),

@@ -318,6 +318,8 @@ def test_wrong_arguments() -> None:
         tj.infer(np.copy, "u4", DIMS)
     with pytest.raises(tj.LayoutError, match="no elements"):
         tj.infer(np.copy, "uint8", (3, 0))
+    with pytest.raises(tj.LayoutError, match="a dimension is -1"):
+        tj.infer(np.copy, "uint8", (-1, 4))
     with pytest.raises(tj.LayoutError, match="more than 2\\^27"):
         tj.infer(np.copy, "uint8", (1 << 14, 1 << 14))
     with pytest.raises(tj.LayoutError, match="cannot have dtype token"):

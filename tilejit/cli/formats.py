@@ -73,6 +73,9 @@ def formats(
             _describe_planes(name, values, None if dims is None else read_dims(dims), as_json)
             return
         element, wanted = _array(name, dtype, dims)
+        if wanted is None:
+            _describe_alone(name, as_json)
+            return
         spec = as_layout(name, dtype=element, dims=wanted, **values)
         recipe = recipe_of(name, spec.element, spec.dimensions, **values)
     cute, why_not = _cute_text(spec)
@@ -89,6 +92,19 @@ def formats(
     out.print()
     print_lines(out, f"CuTe      {cute or why_not}")
     print_picture(spec)
+
+
+def _describe_alone(name: str, as_json: bool) -> None:
+    """Print the description of a format without an example, such as a function of another package."""
+    described = _described(name)
+    assert described is not None
+    if as_json:
+        print_json({"format": described.name, **_as_json(described)})
+        return
+    out = console()
+    print_lines(out, str(described))
+    out.print()
+    print_lines(out, "For the layout of an array, pass its dimensions, e.g. --dims 33,300.")
 
 
 def _list_families(as_json: bool) -> None:
@@ -208,11 +224,11 @@ def _joined(elements: re.Match[str]) -> str:
     return elements[0].replace(" ", "\0")
 
 
-def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[int, ...]]:
-    """The array to show a format on: the requested one, else a small default of the format.
+def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[int, ...] | None]:
+    """The array to show a format on: the requested one, else that of the example; None if there is none.
 
     Raises:
-        LayoutError: the name is not a format's, or neither it nor --dims defines the dimensions.
+        LayoutError: the name is not a format's, or a pattern lacks --dims.
     """
     from tilejit.layout.as_layout import is_name
     from tilejit.layout.formats.registry import called
@@ -230,7 +246,7 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
         )
     small, element = example or (None, "f32")
     wanted = small if given is None else given
-    if wanted is None:
+    if wanted is None and is_pattern(name):
         raise LayoutError(
             "a pattern does not specify the array's dimensions\n  pass them, e.g. --dims 33,300"
         )

@@ -22,6 +22,8 @@ MAX_NAME = 64
 SHOWN = 6
 """The number of formats that a message names."""
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
+_WORDS = ("c", "f", "row-major", "column-major")
+"""Names of orders, which commands and reports use, in lower case."""
 _registered: dict[str, Format] = {}
 
 
@@ -47,8 +49,8 @@ def register_format(name: str, function: Callable[..., object], description: str
         description: one line. None takes the first line of the function's docstring.
 
     Raises:
-        LayoutError: the name is taken, is a oneDNN tag or a dtype, or is not a plain word; or a parameter has
-            the name of a keyword of the calls, such as threads.
+        LayoutError: the name is taken, is a oneDNN tag, a dtype or an order such as "row-major", or is not a
+            plain word; or a parameter has the name of a keyword of the calls, such as threads.
         TypeError: the name is not a str, or the function cannot be called with dtype and dims.
     """
     if not isinstance(name, str):
@@ -64,6 +66,8 @@ def register_format(name: str, function: Callable[..., object], description: str
         raise LayoutError(f"{kind} named {name!r} already exists\n  choose another name")
     if name.lower() in PRIMITIVE_TYPES:
         raise LayoutError(f"{name!r} is a dtype\n  choose another name")
+    if name.lower() in _WORDS:
+        raise LayoutError(f"{name!r} is a word for an order of elements\n  choose another name")
     if description is not None and not isinstance(description, str):
         raise TypeError(f"description: expected a str, got {type(description).__name__}")
     _registered[name] = _function_format(name, function, description)

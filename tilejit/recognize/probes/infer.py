@@ -114,7 +114,8 @@ def infer(
         there is no closed form; or a counterexample.
 
     Raises:
-        LayoutError: the function raises, or there are no elements, or more than 2^27.
+        LayoutError: the function raises, a dimension is negative, or there are no elements, or more than
+            2^27.
         TypeError: the function is not callable or returns something without bytes, or an argument has the
             wrong type.
     """
@@ -122,7 +123,9 @@ def infer(
         raise TypeError(f"expected a function of one array, got {type(function).__name__}")
     sizes = int_tuple(dims, "dims")
     probe = _prober(function, dtype, sizes, element_size_in_bits, value_range)
-    if min(sizes, default=1) < 0 or not 0 < prod(sizes) <= MAX_ELEMENTS:
+    if min(sizes, default=1) < 0:
+        raise LayoutError(f"a dimension is {shown(min(sizes))}\n  pass sizes of 1 or more")
+    if not 0 < prod(sizes) <= MAX_ELEMENTS:
         raise LayoutError(
             f"an array {dims_text(sizes)} has no elements, or more than 2^27\n  pass dims with fewer elements"
         )
