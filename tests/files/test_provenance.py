@@ -111,6 +111,22 @@ def test_files_packed_several_times_are_unpacked_one_by_one(tmp_path: Path, name
     assert np.array_equal(unpacked(other), SCALES)
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_scales_are_swizzled_twice_with_their_dimensions(tmp_path: Path, name: str) -> None:
+    path, raw = packed(tmp_path, name), (("--raw",) if name == "x.pt" else ())
+    twice, other = (path.with_name(f"{word}{path.suffix}") for word in ("twice", "other"))
+    again = ("pack", path, twice, "--layout", FORMAT, "--again", *raw)
+    assert "write their dimensions, e.g. --dims" in fails(*again).replace("\n    ", " ")
+    assert "its buffer has 5120 elements, but dims [256, 21] have 5376" in fails(*again, "--dims", "256,21")
+    assert run(*again, "--dims", "256,20").exit_code == 0
+    assert raw or run("check", twice).exit_code == 0
+    assert [one["shape"]["dimensions"] for one in record_in(twice)] == [[200, 20], [256, 20]]
+    assert run("unpack", twice, other, *raw).exit_code == 0
+    assert other.read_bytes() == path.read_bytes()
+    assert record_in(other) == record_in(path)
+    assert np.array_equal(unpacked(other), SCALES)
+
+
 @pytest.mark.full
 def test_a_relayout_replaces_the_last_packing(tmp_path: Path) -> None:
     path = packed(tmp_path, "x.npy")

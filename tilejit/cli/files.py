@@ -14,7 +14,7 @@ from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.file_jobs import Options, convert
 from tilejit.cli.file_report import printable
 from tilejit.cli.layouts import Layout
-from tilejit.cli.parameters import Parameters, read_parameters
+from tilejit.cli.parameters import Parameters, read_dims, read_parameters
 from tilejit.cli.streams import DASH
 
 if TYPE_CHECKING:
@@ -132,6 +132,12 @@ def pack(
     casting: Casting = "same_kind",
     tensor: Tensors = None,
     again: Again = False,
+    dims: Annotated[
+        str | None,
+        typer.Option(
+            "--dims", metavar="D,D,...", help="With --again, the dimensions of the stored, flat elements."
+        ),
+    ] = None,
     threads: Threads = None,
     raw: Raw = False,
     dry_run: DryRun = False,
@@ -161,7 +167,8 @@ def pack(
     _check_not_rules(target, rules)
     rule = _checked_casting(casting, dtype, rules)
     options = Options("packed", tensor or (), raw, dry_run, resume, not no_clobber, quiet, as_json, dtype)
-    draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule, again=again)
+    sizes = _dims_again(dims, again=again)
+    draft = partial(draft_pack, rules=chosen, threads=threads, casting=rule, again=again, dims=sizes)
     convert(source, target, draft, options, chosen if rules else None)
 
 
@@ -266,6 +273,16 @@ def _chosen_rules(
     if default is None:
         raise misused("expected --layout or --rules\npass --layout L, --rules FILE, or both")
     return Rules((), default, dtype)
+
+
+def _dims_again(text: str | None, *, again: bool) -> tuple[int, ...] | None:
+    """The value of --dims, which needs --again."""
+    if text is None:
+        return None
+    if not again:
+        raise misused("--dims is for --again: other arrays have dimensions of their own\nomit it")
+    with arguments_checked():
+        return read_dims(text)
 
 
 def _check_not_rules(target: Path, rules: Path | None) -> None:

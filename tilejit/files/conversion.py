@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from tilejit.files.draft import draft_pack, draft_relayout, draft_unpack
@@ -11,6 +11,7 @@ from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan, check_fits
 from tilejit.files.rules import rules_of
 from tilejit.files.tensor_file import TensorFile
+from tilejit.layout.checks import int_tuple
 from tilejit.programs.tuning import SAME_KIND, Casting
 
 __all__ = ["open_file", "plan_file_pack", "plan_file_relayout", "plan_file_unpack"]
@@ -26,6 +27,7 @@ def plan_file_pack(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
     again: bool = False,
+    dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Plan:
     """Plan the packing of a .npy or .safetensors file.
@@ -56,8 +58,9 @@ def plan_file_pack(
             NumPy's casts do, and fills `Plan.losses`.
         casting: NumPy's rule for conversions.
         threads: the number of threads; None chooses it from the size.
-        again: whether to pack packed tensors once more, as flat arrays. `plan_file_unpack` then undoes one
-            packing at a time.
+        again: whether to pack packed tensors once more. `plan_file_unpack` then undoes one packing at a time.
+        dims: the dimensions of tensors that are packed once more, in elements. None takes them as flat
+            arrays, as they are stored.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -69,10 +72,11 @@ def plan_file_pack(
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
+    sizes = None if dims is None else int_tuple(dims, "dims")
     return _planned(
         source,
         tensors,
-        lambda file, names: draft_pack(file, names, rules, threads, casting, again=again),
+        lambda file, names: draft_pack(file, names, rules, threads, casting, again=again, dims=sizes),
     )
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from codegen import LayoutError
@@ -23,7 +25,6 @@ from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import lookup, primitive_type, unambiguous_name
-from tilejit.layout.shape import Shape
 from tilejit.programs.tuning import SAME_KIND, Casting, check_casting
 from tilejit.tiled.buffers import writable_layout
 
@@ -38,10 +39,11 @@ def draft_pack(
     casting: Casting = SAME_KIND,
     *,
     again: bool = False,
+    dims: tuple[int, ...] | None = None,
 ) -> Plan:
     """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none.
 
-    With `again`, packed tensors are packed once more, as flat arrays of their elements.
+    With `again`, packed tensors are packed once more: as flat arrays, or as arrays of `dims`.
     """
     draft = _Draft(file, file.chosen(names))
     for entry, conversion in draft.conversions(rules):
@@ -62,7 +64,16 @@ def draft_pack(
             dtype = draft.dtype_of(entry, own, conversion.dtype, is_named=is_named)
             if packings and dtype is not None:
                 _check_same(own, dtype)
-            spec = _packed_spec(own, dtype, entry.shape, conversion)
+            if dims is not None and packings:
+                entry = _reshaped(entry, dims)
+            try:
+                spec = _packed_spec(own, dtype, entry.shape, conversion)
+            except MisfitError as error:
+                if dims is not None or not packings:
+                    raise
+                cause, _, _ = str(error).partition("\n")
+                fix = "packed elements are stored flat: write their dimensions, e.g. --dims 128,16"
+                raise MisfitError(f"{cause}\n  {fix}") from error
             file.unpacked_as(spec)  # reject tensors that the file type could not store after unpacking
             cast = _cast(own, spec.primitive_type, casting) if dtype else None
             make = partial(_packed, file, entry, own, spec, cast, threads)
@@ -92,7 +103,8 @@ def draft_unpack(
                 row_major(cast.want if cast else own, tiled.layout.dimensions)
             )
         make = partial(made.unpacked, tiled, target, cast, threads)
-        draft.unpack(entry, packings, tiled.layout, dtype_in_file, target, make, cast)
+        shape = target.dimensions if len(packings) == 1 else file.packed_as(packings[-2].spec)[1]
+        draft.unpack(entry, packings, tiled.layout, dtype_in_file, shape, target.size_in_bytes, make, cast)
     return draft.plan(packed=True)
 
 
@@ -190,12 +202,13 @@ class _Draft:
         packings: Packings,
         spec: Spec,
         dtype: Any,
-        target: Shape,
+        shape: tuple[int, ...],
+        nbytes: int,
         make: Make,
         cast: Cast | None,
     ) -> None:
         """Plan a packed tensor as elements in row-major order, without its last packing."""
-        self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make, cast)
+        self._convert(entry, spec, dtype, shape, nbytes, make, cast)
         self.records[entry.name] = packings[:-1]
 
     def plan(self, *, packed: bool) -> Plan:
@@ -230,6 +243,20 @@ def _packed_among(file: TensorFile, names: Collection[str] | None) -> set[str]:
     if names is not None:
         return chosen
     return {entry.name for entry in file.entries if file.is_packed(entry)}
+
+
+def _reshaped(entry: Entry, dims: tuple[int, ...]) -> Entry:
+    """A flat packed tensor as an array of those dimensions.
+
+    Raises:
+        MisfitError: they have another number of elements.
+    """
+    if prod(dims) != prod(entry.shape):
+        raise MisfitError(
+            f"its buffer has {prod(entry.shape)} elements, but dims {list(dims)} have {prod(dims)}\n"
+            "  pass dimensions with as many elements"
+        )
+    return replace(entry, shape=dims)
 
 
 def _refuse_suspected(file: TensorFile, entry: Entry) -> None:

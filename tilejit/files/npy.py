@@ -91,11 +91,12 @@ class NpyFile(TensorFile):
 
     def elements(self, entry: Entry, element_type: str) -> FileArray:
         """The array; raw bytes are viewed as the given dtype."""
-        if self.array.dtype.kind != "V":
-            return self.array
+        array = replace(self.array, shape=entry.shape)
+        if array.dtype.kind != "V":
+            return array
         meant = lookup(element_type).numpy
         assert meant is not None
-        return self.array.view(meant)
+        return array.view(meant)
 
     def order(self, entry: Entry) -> str:
         """The order of the elements, according to the header."""

@@ -106,7 +106,7 @@ def packings_from_json(data: Any, where: str, fix: str) -> Packings:
             refuse(f"{at}.shape", reason(error).splitlines()[0][:200], error)
         found.append(Packing(one["layout"], one["parameters"], spec))
     for number, (inner, outer) in enumerate(pairwise(found), 1):
-        if outer.spec.rank != 1 or _bytes_unpacked(outer.spec) != inner.spec.size_in_bytes:
+        if not outer.spec.rank or _bytes_unpacked(outer.spec) != inner.spec.size_in_bytes:
             size = inner.spec.size_in_bytes
             refuse(
                 f"packings[{number}].shape",

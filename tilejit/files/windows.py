@@ -9,6 +9,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -184,13 +185,14 @@ class FileTiles:
 
 
 class UnpackedBytes(FileBytes):
-    """The bytes of a flat array that is packed in a file: a buffer that was packed again."""
+    """The bytes of an array that is packed in a file: a buffer that was packed again."""
 
     __slots__ = ("_outer",)
 
     def __init__(self, outer: FileTiles) -> None:
-        (size,) = outer.layout.dimensions
-        super().__init__(outer.data._file, outer.data.begin, size * outer.layout.dtype.itemsize)
+        super().__init__(
+            outer.data._file, outer.data.begin, prod(outer.layout.dimensions) * outer.layout.dtype.itemsize
+        )
         self._outer = outer
 
     def map(self, begin: int, end: int) -> Array:
@@ -202,10 +204,12 @@ class UnpackedBytes(FileBytes):
         """
         if begin == end:
             return np.empty(0, np.uint8)
-        itemsize = self._outer.layout.dtype.itemsize
-        first, last = begin // itemsize, -(-end // itemsize)
-        elements = self._outer[(slice(first, last),)]
-        return np.asarray(elements.view(np.uint8)[begin - first * itemsize : end - first * itemsize])
+        spec = self._outer.layout
+        row = prod(spec.dimensions[1:]) * spec.dtype.itemsize
+        first, last = begin // row, -(-end // row)
+        elements = self._outer[(slice(first, last), *(slice(0, n) for n in spec.dimensions[1:]))]
+        flat = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
+        return np.asarray(flat[begin - first * row : end - first * row])
 
 
 @cached(64)
