@@ -18,6 +18,7 @@ import tilejit
 from tests.cli.running import fails, in_shell, run
 from tests.files.containers import save_model
 from tilejit.files import whole_file
+from tilejit.files.check import check_file
 from tilejit.files.conversion import plan_file_pack, plan_file_relayout, plan_file_unpack
 from tilejit.files.file_types import open_file
 from tilejit.files.packings import packings_from_json, packings_to_json
@@ -460,6 +461,38 @@ def rewrite(path: Path, record: Any) -> None:
     header["__metadata__"]["tilejit.w"] = record if isinstance(record, str) else json.dumps(record)
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + raw[size:])
+
+
+@pytest.mark.parametrize(
+    ("layout", "says"),
+    [
+        ("nope-format", "the recorded layout is not verified: unknown format 'nope-format'"),
+        ("tpu", "the record contradicts itself: tpu is u8[200,20]"),
+    ],
+)
+def test_a_record_must_agree_with_itself(tmp_path: Path, layout: str, says: str) -> None:
+    path = packed(tmp_path, "x.safetensors")
+    (one,) = record_in(path)
+    assert check_file(path).problems == ()
+    rewrite(path, [one | {"layout": layout}])
+    (problem,) = check_file(path).problems
+    assert says in problem.text
+    assert problem.tensor == "w"
+    assert run("check", path).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "says"),
+    [
+        ("gptq", "it packs values into buffer in Python, tilejit.pack takes the array of values"),
+        ("ggml-q4_0", "packs codes, d into buffer in Python, tilejit.pack takes a mapping of codes, d"),
+    ],
+)
+def test_a_format_of_planes_says_what_it_takes(tmp_path: Path, layout: str, says: str) -> None:
+    path = saved(tmp_path / "x.npy", SCALES)
+    parameters = ("bits=3",) if layout == "gptq" else ()
+    said = fails("pack", path, tmp_path / "y.npy", "--layout", layout, *parameters)
+    assert says in " ".join(said.split())
 
 
 def test_packings_must_fit_each_other(tmp_path: Path) -> None:

@@ -13,7 +13,10 @@ from tilejit.files.provenance import known_of
 from tilejit.files.recorded import LAYOUTS_NAME
 from tilejit.files.tensor_file import Entry, TensorFile
 from tilejit.files.windows import FileTiles, UnpackedBytes
+from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import shape_name
+from tilejit.layout.text.pattern_text import spelled_out
 
 Advance = Callable[[int], None]
 
@@ -75,7 +78,8 @@ def check_file(
 
     Returns:
         The numbers of tensors and padding slots, and what is wrong: damaged metadata, other sizes or dtypes,
-        tensors that are missing, and padding with other values than recorded.
+        tensors that are missing, layouts that are unknown or resolve to another shape than recorded, and
+        padding with other values than recorded.
 
     Raises:
         OSError: the file cannot be read.
@@ -100,6 +104,7 @@ def check_file(
                 found = checked_padding(tiles, threads, advance)
                 slots += found.slots
                 problems += _wrong_padding(file, entry, tiles, found)
+            problems += _wrong_layouts(file, entry)
         except LayoutError as error:
             problems.append(Problem(str(error), _name(file, entry)))
     return Checked(name, len(file.entries), packed, slots, tuple(problems))
@@ -123,6 +128,30 @@ def _suspicious(file: TensorFile, entry: Entry) -> Iterator[Problem]:
     """The problem of an array that may be packed, although no record says so."""
     if why := file.suspected(entry):
         yield Problem(why, _name(file, entry))
+
+
+def _wrong_layouts(file: TensorFile, entry: Entry) -> Iterator[Problem]:
+    """The problems of records whose layout, as it was requested, does not resolve to the recorded shape."""
+    for packing in file.packings(entry):
+        spec = packing.spec
+        if packing.layout in ("", str(spec)):  # the caller gave the shape
+            continue
+        try:
+            given = {k: tuple(v) if isinstance(v, list) else v for k, v in packing.parameters.items()}
+            found = as_layout(spelled_out(packing.layout), dtype=spec.element, dims=spec.dimensions, **given)
+        except (LayoutError, TypeError) as error:
+            yield Problem(
+                f"the recorded layout is not verified: {str(error).splitlines()[0]}\n"
+                "  install the package that defines the format, or pack the source again",
+                _name(file, entry),
+            )
+            continue
+        if found != spec:
+            yield Problem(
+                f"the record contradicts itself: {packing} is {shape_name(found)}, but its shape is "
+                f"{shape_name(spec)}\n  pack the source again",
+                _name(file, entry),
+            )
 
 
 def _layers(file: TensorFile, entry: Entry) -> Iterator[FileTiles]:

@@ -35,9 +35,11 @@ def packing_shape(
     """
     if not packing.is_layout:
         planes = ", ".join(plane.name for plane in packing.planes)
+        buffers = ", ".join(dict.fromkeys(field.buffer for field in packing.fields))
+        given = f"a mapping of {planes} to arrays" if len(packing.planes) > 1 else f"the array of {planes}"
         raise LayoutError(
-            f"the format {name!r} is not a layout of one array; its planes are {planes}\n"
-            "  tilejit.pack and unpack convert them"
+            f"the format {name!r} is not a layout of one array: it packs {planes} into {buffers}\n"
+            f"  in Python, tilejit.pack takes {given}; files and other calls take layouts of one array"
         )
     (field,), bits = packing.fields, packing.main.bits
     if bits:
