@@ -17,7 +17,7 @@ from tests.files.containers import save_model
 from tilejit.files import plan
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.file_types import open_file
-from tilejit.files.packings import Packing, packings_to_json
+from tilejit.files.packings import Record, packings_to_json
 from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record, recorded_packings
 from tilejit.layout.cute_shape import Spec
 
@@ -294,7 +294,7 @@ def test_a_pipe_as_a_record_is_refused(packed: Path, tmp_path: Path) -> None:
 def test_names_of_any_characters(tmp_path: Path) -> None:
     names = ["ü.npy", "a b\n.npy", "\udcff.npy", '"\\.npy']
     spec = tilejit.as_layout("f32[4]{0}")
-    record(tmp_path, dict.fromkeys(names, packings_to_json((Packing("tpu", {}, spec),))))
+    record(tmp_path, dict.fromkeys(names, packings_to_json((Record("tpu", {}, spec),))))
     assert all(recorded_layout(tmp_path / name) == spec for name in names)
     record(tmp_path, dict.fromkeys(names))
     assert not list(tmp_path.iterdir())

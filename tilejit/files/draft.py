@@ -16,7 +16,7 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.files import made
 from tilejit.files.casts import Cast
-from tilejit.files.packings import Packing, Packings, packing_of
+from tilejit.files.packings import Packings, Record, packing_of
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
 from tilejit.files.rules import Conversion, Rules
@@ -265,7 +265,7 @@ def _refuse_suspected(file: TensorFile, entry: Entry) -> None:
         raise LayoutError(why)
 
 
-def _packing(conversion: Conversion, spec: Spec) -> Packing:
+def _packing(conversion: Conversion, spec: Spec) -> Record:
     """The record of a conversion to a layout."""
     return packing_of(conversion.given or conversion.layout, conversion.parameters, spec)
 

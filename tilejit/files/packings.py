@@ -28,7 +28,7 @@ KEYS = ("layout", "parameters", "shape")
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class Record:
     """One packing of an array.
 
     Attributes:
@@ -49,14 +49,14 @@ class Packing:
         return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - 3]}..."
 
 
-Packings: TypeAlias = tuple[Packing, ...]
+Packings: TypeAlias = tuple[Record, ...]
 """The packings of an array, the first one first; empty for an array that is not packed."""
 
 
-def packing_of(layout: Any, parameters: Mapping[str, Any], spec: Spec) -> Packing:
+def packing_of(layout: Any, parameters: Mapping[str, Any], spec: Spec) -> Record:
     """The record of a packing that was requested as `as_layout` reads it."""
     text = layout if isinstance(layout, str) else str(layout)
-    return Packing(text, {key: _plain(value) for key, value in parameters.items()}, spec)
+    return Record(text, {key: _plain(value) for key, value in parameters.items()}, spec)
 
 
 def packings_to_json(packings: Packings) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def packings_from_json(data: Any, where: str, fix: str) -> Packings:
             check_packable(spec)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             refuse(f"{at}.shape", reason(error).splitlines()[0][:200], error)
-        found.append(Packing(one["layout"], one["parameters"], spec))
+        found.append(Record(one["layout"], one["parameters"], spec))
     for number, (inner, outer) in enumerate(pairwise(found), 1):
         if not outer.spec.rank or _bytes_unpacked(outer.spec) != inner.spec.size_in_bytes:
             size = inner.spec.size_in_bytes
