@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError, dataclass
+from codegen import dataclass
 from tilejit.arrays.memory import Array
-from tilejit.catalog.packing import Field, Packing, Plane, Sizes, extents
+from tilejit.catalog.packing import Field, Packing, Sizes, extents
 from tilejit.copies.bit_streams import pack_stream, stream_bytes, unpack_stream
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
@@ -174,19 +174,6 @@ def _sized(packing: Packing, field: Field, sizes: Sizes, elements: Elements, rec
     size = stream_bytes(prod(order.padded), bits)
     changes = stack or field.take or field.values or packing.steps or plane.low or (plane.signed and bits < 8)
     return PlacedField(field, sizes, order, element, bits, not changes, records, size // number)
-
-
-def elements_of(planes: Iterable[Plane], free: PrimitiveType | None) -> Elements:
-    """The element types of planes; `free` is that of the planes which take any.
-
-    Raises:
-        LayoutError: it is None, but there is such a plane.
-    """
-    found = {p.name: free if p.is_free else lookup("u8" if p.bits else p.dtype) for p in planes}
-    for name, element in found.items():
-        if element is None:
-            raise LayoutError(f"the plane {name!r} takes any dtype\n  pass dtype=")
-    return cast(Elements, found)
 
 
 def _stored(field: Field, arrays: Mapping[str, Array]) -> Array:

@@ -21,12 +21,11 @@ from tilejit.copies.plane_arrays import (
     plane_dtype,
 )
 from tilejit.copies.plane_buffers import named_buffers, place_buffers, stored_dtype
-from tilejit.copies.plane_fields import elements_of
 from tilejit.layout.as_layout import ArrayUnknownError, is_name
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import array_dtype, from_numpy, lookup, primitive_type
-from tilejit.layout.formats.packings import find_packing
+from tilejit.layout.formats.packings import elements_of, find_packing
 from tilejit.layout.formats.packings import names_planes as of_planes
 from tilejit.programs.tuning import is_plain
 from tilejit.support.tokens import MAX_INT64

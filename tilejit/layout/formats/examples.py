@@ -11,6 +11,7 @@ import numpy as np
 from tilejit.catalog.format import Format
 from tilejit.catalog.packing import Array, Packing, Sizes, extents
 from tilejit.layout.dtypes import PrimitiveType, lookup, primitive_type
+from tilejit.layout.formats.packings import elements_of
 
 Values = Callable[[tuple[int, ...], int, int], Array]
 """values(shape, number, seed) -> integers from 0 to number - 1."""
@@ -34,14 +35,6 @@ def free_element(found: Format, packing: Packing) -> PrimitiveType:
     return primitive_type(found.example[1]) if packing.main.is_free else lookup(SCALES)
 
 
-def elements_of(packing: Packing, free: PrimitiveType) -> dict[str, PrimitiveType]:
-    """The element type of each plane: u8 for codes, and `free` for planes that take any."""
-    return {
-        plane.name: lookup("u8") if plane.bits else lookup(plane.dtype) if plane.dtype else free
-        for plane in packing.planes
-    }
-
-
 def example_planes(packing: Packing, sizes: Sizes, free: PrimitiveType, values: Values) -> dict[str, Array]:
     """An array for each plane: codes, and numbers below 256; the seed of plane k is k.
 
@@ -51,7 +44,7 @@ def example_planes(packing: Packing, sizes: Sizes, free: PrimitiveType, values: 
         free: the element type of planes that take any.
         values: the integers.
     """
-    elements, found = elements_of(packing, free), {}
+    elements, found = elements_of(packing.planes, free), {}
     for seed, plane in enumerate(packing.planes):
         shape = extents(plane.axes, sizes)
         if plane.bits:

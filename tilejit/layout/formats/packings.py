@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from codegen import LayoutError, cached, dataclass
-from tilejit.catalog.packing import Field, Packing
+from tilejit.catalog.packing import Field, Packing, Plane
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.registry import called
 from tilejit.layout.formats.spelling import blocked_shape
@@ -70,6 +71,19 @@ def names_planes(text: str, parameters: dict[str, Any]) -> bool:
     # Another keyword is the width of a layout's elements, or a mistake that the call reports.
     packing = found.packing({key: own[key] for key in found.parameters or () if key in own})
     return packing is not None and not packing.is_layout
+
+
+def elements_of(planes: Iterable[Plane], free: PrimitiveType | None) -> dict[str, PrimitiveType]:
+    """The element types of planes: u8 for codes; `free` is that of the planes which take any.
+
+    Raises:
+        LayoutError: it is None, but there is such a plane.
+    """
+    found = {p.name: free if p.is_free else lookup("u8" if p.bits else p.dtype) for p in planes}
+    for name, element in found.items():
+        if element is None:
+            raise LayoutError(f"the plane {name!r} takes any dtype\n  pass dtype=")
+    return cast("dict[str, PrimitiveType]", found)
 
 
 def field_blocking(field: Field, dims: tuple[int, ...]) -> Blocking:

@@ -13,7 +13,7 @@ from tilejit.arrays.memory import Array
 from tilejit.catalog.packing import Packing, Sizes, extents
 from tilejit.copies.planes import buffer_sizes
 from tilejit.layout.dtypes import PrimitiveType, lookup
-from tilejit.layout.formats.examples import elements_of
+from tilejit.layout.formats.packings import elements_of
 from tilejit.recognize.formats.candidates import Candidate, candidates
 from tilejit.recognize.formats.groups import padding_index
 from tilejit.recognize.formats.identification import Identification, Match
@@ -128,7 +128,7 @@ def _fitting_dims(candidate: Candidate, packing: Packing, size: int) -> tuple[in
 
 def _plausible_scales(packing: Packing, buffers: dict[str, Array], sizes: Sizes) -> tuple[int, float]:
     """The number of sampled scales, and the share of plausible ones."""
-    elements = elements_of(packing, lookup("f16"))
+    elements = elements_of(packing.planes, lookup("f16"))
     values: list[Any] = []
     for plane in packing.planes:
         if plane.dtype not in SCALES:

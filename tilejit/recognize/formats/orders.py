@@ -16,8 +16,8 @@ from tilejit.copies.bit_streams import pack_stream, unpack_stream
 from tilejit.copies.planes import pack_planes, unpack_planes
 from tilejit.layout.cute_shape import Spec, retyped
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
-from tilejit.layout.formats.examples import elements_of, example_planes
-from tilejit.layout.formats.packings import field_blocking
+from tilejit.layout.formats.examples import example_planes
+from tilejit.layout.formats.packings import elements_of, field_blocking
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.indexing import linear_index
 from tilejit.recognize.formats.candidates import ROW_MAJOR, Candidate
@@ -251,7 +251,7 @@ def _order_of_planes(
 ) -> Order | None:
     main = packing.main
     sizes = packing.sizes(dims, candidate.name)
-    found = places_in_fields(packing, main.name, sizes, elements_of(packing, _free(packing, storage)))
+    found = places_in_fields(packing, main.name, sizes, elements_of(packing.planes, _free(packing, storage)))
     if found is None:
         return None
     fields, buffer, size = found

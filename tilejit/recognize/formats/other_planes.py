@@ -13,7 +13,7 @@ from tilejit.catalog.packing import Packing, Plane, Sizes, extents
 from tilejit.copies.plane_fields import place_fields
 from tilejit.copies.planes import unpack_planes
 from tilejit.layout.dtypes import PrimitiveType, from_numpy, lookup
-from tilejit.layout.formats.examples import elements_of
+from tilejit.layout.formats.packings import elements_of
 from tilejit.recognize.formats.compare import Comparison
 from tilejit.recognize.formats.orders import Order
 
@@ -71,7 +71,7 @@ class Planes(NamedTuple):
         return FREE
 
     def _sizes_fit(self, packing: Packing, sizes: Sizes, free: PrimitiveType) -> bool:
-        elements = elements_of(packing, free)
+        elements = elements_of(packing.planes, free)
         for buffer, data in self.buffers.items():
             fields = place_fields(packing, buffer, sizes, elements)
             if fields and fields[0].records * fields[0].pitch != data.size:
