@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, count
 
 from codegen.ir.building import minus
 from codegen.ir.index import (
@@ -17,15 +17,25 @@ from codegen.ir.index import (
     Mod,
     index_symbols,
     map_parts,
+    rename_index,
     substitute_index,
 )
 from codegen.ir.instructions import instruction
 from codegen.ir.integer_operators import bitwise, floor_div, modulo, number_in
 from codegen.ir.names import names_of
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Statement, View
-from codegen.ir.rewriting import Body, map_indices, rewrite_body, substituted
-from codegen.ir.values import IndexValue, Local
+from codegen.ir.rewriting import (
+    Body,
+    map_indices,
+    map_value,
+    map_values,
+    on_buffers,
+    rewrite_body,
+    substituted,
+)
+from codegen.ir.values import IndexValue, Local, Value
 from codegen.ir.visit import parts
+from codegen.support.dataclasses import dataclass
 
 RELATIONS = {"lt": (-1,), "le": (-1, 0), "gt": (1,), "ge": (0, 1), "eq": (0,), "ne": (-1, 1)}
 """The signs of left - right for which each relation holds."""
@@ -42,30 +52,119 @@ def simplify(function: Function, _: object = None) -> Function:
     after:   if dst % 64 == 0: …
              else: dst[0] = src[0] [64]
     """
-    body = _body(function.body, {})
+    taken = set(chain.from_iterable(map(_assigned, function.body)))
+    body = _Simplify(taken).body(function.body, {})
     results = (part.name for value in function.results for part in parts(value) if isinstance(part, Local))
     used = {*names_of(body), *results}
     return replace(function, body=rewrite_body(body, lambda node: _where_used(node, used)))
 
 
-def _body(body: Body, known: Mapping[str, int]) -> Body:
-    """A body, given the numbers that names stand for."""
-    made, numbers = list[Statement](), dict(known)
-    for node in body:
-        assigned = set(_assigned(node))
-        numbers = {name: n for name, n in numbers.items() if name not in assigned}
-        for each in _decided(_evaluated(node, numbers), numbers):
-            made.append(each)
-            match each:
-                case Let(name, IndexValue(index, shape=())) if (number := number_in(index)) is not None:
-                    numbers[name] = number
-    return tuple(made)
+@dataclass(frozen=True, slots=True)
+class _Simplify:
+    """The pass over a function; `taken` are the names that it assigns."""
+
+    taken: set[str]
+
+    def body(self, body: Body, known: Mapping[str, int], outer: frozenset[str] = frozenset()) -> Body:
+        """A body, given the numbers that names stand for.
+
+        outer  the names that are assigned around it
+        """
+        made, numbers, visible = list[Statement](), dict(known), set(outer)
+        for k, node in enumerate(body):
+            assigned = set(_assigned(node))
+            numbers = {name: n for name, n in numbers.items() if name not in assigned}
+            node, later = _evaluated(node, numbers), body[k + 1 :]
+            match node:
+                case If():
+                    simple = self.branch(node, numbers, frozenset(visible))
+                    if not _is_one(simple, If):
+                        others = visible.union(*map(_assigned, later))
+                        own = _own(simple)
+                        clash = others.intersection(own) & (outer | {*names_of(later)})
+                        free = not clash and len(own) == len(set(own))
+                        simple = self.apart(simple, others) if free else (node,)
+                case For():
+                    simple = self.iterated(node, numbers, frozenset(visible))
+                    if not node.carried and not _is_one(simple, For):
+                        simple = self.apart(simple, visible.union(*map(_assigned, later)))
+                case _:
+                    simple = (node,) if not _does_nothing(node) else ()
+            made += simple
+            visible.update(_own(simple))
+            for each in simple:
+                match each:
+                    case Let(name, IndexValue(index, shape=())) if (number := number_in(index)) is not None:
+                        numbers[name] = number
+        return tuple(made)
+
+    def apart(self, body: Body, others: set[str]) -> Body:
+        """Statements of a branch or a loop, with new names for those that statements beside them assign."""
+        names: dict[str, str] = {}
+        for name in _own(body):
+            if name in others:
+                free = (f"{name}_{k}" for k in count(2) if f"{name}_{k}" not in self.taken)
+                names[name] = next(free)
+                self.taken.add(names[name])
+        return tuple(_renamed(node, names) for node in body) if names else body
+
+    def branch(self, node: If, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
+        """A branch without decided tests, or the statements that run."""
+        results = [_holds(test) if isinstance(test, Compare) else None for test in node.tests]
+        then, otherwise = self.body(node.body, numbers, outer), self.body(node.otherwise, numbers, outer)
+        if False in results:
+            return otherwise
+        unknown = tuple(test for test, holds in zip(node.tests, results, strict=True) if holds is None)
+        return (If(unknown, then, otherwise),) if unknown else then
+
+    def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
+        """A loop; its body if it runs once, and what it carries if it never runs."""
+        trips = _trips(loop)
+        if trips == 0:
+            carried = (c for c in loop.carried if c.start != Local(c.name, c.start.dtype, c.start.shape))
+            return tuple(Let(c.name, c.start) for c in carried)
+        if trips == 1 and not loop.carried and not loop.live and loop.size == 1:
+            (first,) = loop.lower
+            return self.body(
+                tuple(substituted(each, loop.index, first) for each in loop.body), numbers, outer
+            )
+        return (replace(loop, body=self.body(loop.body, numbers, outer)),)
+
+
+def _own(body: Body) -> list[str]:
+    """The names that the statements of a body assign, without those inside them."""
+    return [node.name for node in body if isinstance(node, Let | View)]
+
+
+def _is_one(body: Body, kind: type[If | For]) -> bool:
+    """Whether a body is one statement of that kind."""
+    return len(body) == 1 and isinstance(body[0], kind)
+
+
+def _does_nothing(node: Statement) -> bool:
+    """Whether a statement is the call of an instruction for no element."""
+    if not isinstance(node, Call) or (counts := instruction(node.instruction).active) is None:
+        return False
+    number = node.operands[counts.operand]
+    return isinstance(number, Affine) and number_in(number) == 0
+
+
+def _renamed(node: Statement, names: Mapping[str, str]) -> Statement:
+    """A statement with other names for locals and addresses."""
+
+    def value(part: Value) -> Value:
+        return replace(part, name=names.get(part.name, part.name)) if isinstance(part, Local) else part
+
+    node = map_indices(node, lambda index: rename_index(index, names))
+    node = map_values(node, lambda found: map_value(found, value))
+    (node,) = rewrite_body((node,), lambda inner: (on_buffers(inner, names),))
+    return replace(node, name=names.get(node.name, node.name)) if isinstance(node, Let | View) else node
 
 
 def _assigned(node: Statement) -> Iterator[str]:
-    """The locals that a statement assigns, and those inside it."""
+    """The names that a statement assigns, and those inside it."""
     match node:
-        case Let(name):
+        case Let(name) | View(name):
             yield name
         case For(body=body, carried=carried):
             yield from (each.name for each in carried)
@@ -115,35 +214,6 @@ def _extreme(
         elif chosen(apart, 0) == apart:
             found[k] = each
     return found[0] if len(found) == 1 else kind(tuple(found))
-
-
-def _decided(node: Statement, numbers: Mapping[str, int]) -> Body:
-    match node:
-        case If(tests, then, otherwise):
-            results = [_holds(test) if isinstance(test, Compare) else None for test in tests]
-            then, otherwise = _body(then, numbers), _body(otherwise, numbers)
-            if False in results:
-                return otherwise
-            unknown = tuple(test for test, holds in zip(tests, results, strict=True) if holds is None)
-            return (If(unknown, then, otherwise),) if unknown else then
-        case For():
-            return _iterated(node, numbers)
-        case Call(name, operands) if (counts := instruction(name).active) is not None:
-            count = operands[counts.operand]
-            return () if isinstance(count, Affine) and number_in(count) == 0 else (node,)
-    return (node,)
-
-
-def _iterated(loop: For, numbers: Mapping[str, int]) -> Body:
-    """A loop; its body if it runs once, and what it carries if it never runs."""
-    trips = _trips(loop)
-    if trips == 0:
-        carried = (c for c in loop.carried if c.start != Local(c.name, c.start.dtype, c.start.shape))
-        return tuple(Let(c.name, c.start) for c in carried)
-    if trips == 1 and not loop.carried and not loop.live and loop.size == 1:
-        (first,) = loop.lower
-        return _body(tuple(substituted(each, loop.index, first) for each in loop.body), numbers)
-    return (replace(loop, body=_body(loop.body, numbers)),)
 
 
 def _trips(loop: For) -> int | None:
