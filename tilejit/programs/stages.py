@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import prod
+from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, Kernel, StagedProgram, Step
+if TYPE_CHECKING:  # stored copies load none of these
+    from codegen import CopyProgram, Kernel, StagedProgram, Step
 
 
 class Stages(ABC):
