@@ -52,7 +52,7 @@ from tilejit.recognize.probes.inferred import (
     InferredLayout,
 )
 from tilejit.recognize.probes.locate import Located, locate
-from tilejit.recognize.probes.prober import Prober, RefusedError, RefutedError, dtypes_of
+from tilejit.recognize.probes.prober import Prober, RefutedError, dtypes_of
 from tilejit.recognize.probes.refute import Inquiry, Suspect, Trial, altered, bit_positions, dependence
 from tilejit.recognize.probes.slots import Bytes, slot_values
 from tilejit.recognize.probes.value_map import ValueMap
@@ -271,7 +271,7 @@ def _verify_unusual(probe: Prober, located: Located) -> tuple[str, ...]:
     """Compare buffers of unusual values with what the slots say.
 
     Returns:
-        The kinds of values that the function refuses by raising.
+        The kinds of values that the function refuses.
 
     Raises:
         RefutedError: an element's bits differ, and it is not a NaN that became another NaN.
@@ -282,7 +282,7 @@ def _verify_unusual(probe: Prober, located: Located) -> tuple[str, ...]:
         return tuple(kinds)
     try:
         _verify_values(probe, located, np.concatenate([*kinds.values()]))
-    except RefusedError:
+    except LayoutError:
         return tuple(kind for kind, values in kinds.items() if not _takes(probe, located, values))
     return ()
 
@@ -291,7 +291,7 @@ def _takes(probe: Prober, located: Located, values: Patterns) -> bool:
     """Whether the function takes some values without raising."""
     try:
         _verify_values(probe, located, values)
-    except RefusedError:
+    except LayoutError:
         return False
     return True
 
@@ -301,7 +301,7 @@ def _verify_values(probe: Prober, located: Located, values: Patterns) -> None:
 
     Raises:
         RefutedError: an element's bits differ, and it is not a NaN that became another NaN.
-        RefusedError: the function raises.
+        LayoutError: the function raises, or returns no buffer of that size.
     """
     rounds = -(-values.size // probe.count)
     order = np.random.default_rng(SEED).permutation(np.resize(values, rounds * probe.count))

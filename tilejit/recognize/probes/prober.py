@@ -53,10 +53,6 @@ class Counterexample:
         return self.text
 
 
-class RefusedError(LayoutError):
-    """The function raises for an array."""
-
-
 class RefutedError(Exception):
     """Ends the search for a layout, because a counterexample was found; `infer` always catches it."""
 
@@ -177,7 +173,7 @@ class Prober:
             f"on {dtype}{dims_text(self.dims)} it raised {type(error).__name__}: {_first_line(error)}"
             for dtype, error in failed
         )
-        raise RefusedError(
+        raise LayoutError(
             f"the function cannot pack {what}: {tried}\n  pass a dtype, dims and a value_range that it takes"
         ) from failed[0][1]
 
