@@ -12,7 +12,7 @@ from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import single_pass_unpack
 
-SHAPES, MOST_KERNELS = 300, 150
+SHAPES, MOST_KERNELS = 300, 180
 LAYOUTS = (
     "f32 {1,0}",
     "f32 {0,1}",

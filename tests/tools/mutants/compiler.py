@@ -67,8 +67,8 @@ EMITTED_CODE = (
     Mutant(
         "fence-dropped",
         "A kernel with streaming stores returns without a fence.",
-        "if streams(function.body):",
-        "if False:",
+        "if not streams(function.body):",
+        "if True:",
         ("test_goldens", "test_copy_goldens"),
     ),
     Mutant(

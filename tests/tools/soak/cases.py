@@ -117,7 +117,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (calls, "TABLE_CHUNK", (1, 7, 64)),
     (calls, "SMALL_TABLE", (0, 5)),
-    (choose_tables, "OUTER_RANKS", ((2,), (3,))),
+    (choose_tables, "MOST_LOOPS", (2, 3)),
     (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
     (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
