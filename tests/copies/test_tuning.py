@@ -60,8 +60,7 @@ def check_guarded_copies(size: Any, specialize: str) -> None:
 
 
 GUARDED = [
-    *((1, "structure"), (64, "structure"), ("auto", "sizes"), ((5, 7), "sizes")),
-    *(((3, 40), "structure"), ("2*hw", "structure"), (("2", "hw/2"), "structure")),
+    *((1, "structure"), ("auto", "sizes"), ((5, 7), "sizes"), (("2", "hw/2"), "structure")),
 ]
 
 
@@ -80,8 +79,10 @@ def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("text", LAYOUTS)
-@pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
+@pytest.mark.parametrize(
+    ("text", "size", "specialize"),
+    [(text, *((6, "structure"), ((3, 30), "sizes"))[n % 2]) for n, text in enumerate(LAYOUTS)],
+)
 def test_packs_give_the_same_bytes(text: str, size: Any, specialize: str) -> None:
     shape = tj.Shape.parse(text)
     x = np.arange(np.prod(shape.dimensions)).reshape(shape.dimensions).astype(shape.dtype)

@@ -88,7 +88,7 @@ def test_every_schedule_gives_the_same_bytes(name: str, how: dict[str, Any], thr
             CopyRequest(strided(turned), strided(wanted), element, element, options=options)
         )
         assert moved(program, src.tobytes(), wanted.nbytes) == wanted.tobytes(), f"choice {position}"
-        position, most = position + (1 if is_full() else max(1, pick.most // 5)), pick.most
+        position, most = position + max(1, pick.most // (12 if is_full() else 5)), pick.most
     assert most > 1
 
 

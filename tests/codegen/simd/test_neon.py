@@ -74,9 +74,9 @@ PARTS = 4
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions_on_neon(part: int, tmp_path: Path) -> None:
-    """Every instruction alone, for each shape that it supports, gives what its meaning says."""
+    """Every instruction alone, for every second shape that it supports, gives what its meaning says."""
     names = spread(instructions()[part::PARTS], 3)
-    chosen = [case for instruction in names for case in instruction_cases(instruction)]
+    chosen = [case for each in names for case in list(instruction_cases(each))[::2]]
     done = emulated(chosen, tmp_path)
     assert done.returncode == 0, named(done, chosen)
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"

@@ -93,7 +93,7 @@ def judge(program: CopyProgram) -> None:
 @STREAM
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_shape(width: int, stream: bool) -> None:
-    some = spread(problems(width), 3)
+    some = spread(problems(width)[stream::2], 3)
     for shape in some:
         check(copied(shape.digits, width, stream=stream), shape.digits, width, THREE)
     for shape in some:
