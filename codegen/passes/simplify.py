@@ -34,7 +34,7 @@ from codegen.ir.rewriting import (
     substituted,
 )
 from codegen.ir.values import IndexValue, Local, Value
-from codegen.ir.visit import parts
+from codegen.ir.visit import most_trips, parts
 from codegen.support.dataclasses import dataclass
 
 RELATIONS = {"lt": (-1,), "le": (-1, 0), "gt": (1,), "ge": (0, 1), "eq": (0,), "ne": (-1, 1)}
@@ -75,21 +75,13 @@ class _Simplify:
             assigned = set(_assigned(node))
             numbers = {name: n for name, n in numbers.items() if name not in assigned}
             node, later = _evaluated(node, numbers), body[k + 1 :]
-            match node:
-                case If():
-                    simple = self.branch(node, numbers, frozenset(visible))
-                    if not _is_one(simple, If):
-                        others = visible.union(*map(_assigned, later))
-                        own = _own(simple)
-                        clash = others.intersection(own) & (outer | {*names_of(later)})
-                        free = not clash and len(own) == len(set(own))
-                        simple = self.apart(simple, others) if free else (node,)
-                case For():
-                    simple = self.iterated(node, numbers, frozenset(visible))
-                    if not node.carried and not _is_one(simple, For):
-                        simple = self.apart(simple, visible.union(*map(_assigned, later)))
-                case _:
-                    simple = (node,) if not _does_nothing(node) else ()
+            simple = self.decided(node, numbers, frozenset(visible))
+            own, others = _own(simple), visible.union(*map(_assigned, later))
+            if isinstance(node, If):  # a branch may assign a name again for what follows
+                again = others.intersection(own) & (outer | {*names_of(later)})
+                simple = (node,) if again or len(own) > len(set(own)) else self.apart(simple, others)
+            elif isinstance(node, For) and not node.carried:
+                simple = self.apart(simple, others)
             made += simple
             visible.update(_own(simple))
             for each in simple:
@@ -108,6 +100,18 @@ class _Simplify:
                 self.taken.add(names[name])
         return tuple(_renamed(node, names) for node in body) if names else body
 
+    def decided(self, node: Statement, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
+        """A statement without what numbers decide."""
+        match node:
+            case If():
+                return self.branch(node, numbers, outer)
+            case For():
+                return self.iterated(node, numbers, outer)
+            case Call(name, operands) if (counts := instruction(name).active) is not None:
+                number = operands[counts.operand]
+                return () if isinstance(number, Affine) and number_in(number) == 0 else (node,)
+        return (node,)
+
     def branch(self, node: If, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
         """A branch without decided tests, or the statements that run."""
         results = [_holds(test) if isinstance(test, Compare) else None for test in node.tests]
@@ -119,11 +123,11 @@ class _Simplify:
 
     def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
         """A loop; its body if it runs once, and what it carries if it never runs."""
-        trips = _trips(loop)
+        trips, is_exact = most_trips(loop), len(loop.lower) == len(loop.upper) == 1
         if trips == 0:
             carried = (c for c in loop.carried if c.start != Local(c.name, c.start.dtype, c.start.shape))
             return tuple(Let(c.name, c.start) for c in carried)
-        if trips == 1 and not loop.carried and not loop.live and loop.size == 1:
+        if trips == 1 and is_exact and not loop.carried and not loop.live and loop.size == 1:
             (first,) = loop.lower
             return self.body(
                 tuple(substituted(each, loop.index, first) for each in loop.body), numbers, outer
@@ -134,19 +138,6 @@ class _Simplify:
 def _own(body: Body) -> list[str]:
     """The names that the statements of a body assign, without those inside them."""
     return [node.name for node in body if isinstance(node, Let | View)]
-
-
-def _is_one(body: Body, kind: type[If | For]) -> bool:
-    """Whether a body is one statement of that kind."""
-    return len(body) == 1 and isinstance(body[0], kind)
-
-
-def _does_nothing(node: Statement) -> bool:
-    """Whether a statement is the call of an instruction for no element."""
-    if not isinstance(node, Call) or (counts := instruction(node.instruction).active) is None:
-        return False
-    number = node.operands[counts.operand]
-    return isinstance(number, Affine) and number_in(number) == 0
 
 
 def _renamed(node: Statement, names: Mapping[str, str]) -> Statement:
@@ -214,14 +205,6 @@ def _extreme(
         elif chosen(apart, 0) == apart:
             found[k] = each
     return found[0] if len(found) == 1 else kind(tuple(found))
-
-
-def _trips(loop: For) -> int | None:
-    """The iterations of a loop; None if they depend on symbols."""
-    if len(loop.lower) > 1 or len(loop.upper) > 1:
-        return None
-    length = number_in(minus(*loop.upper, *loop.lower))
-    return None if length is None else len(range(0, length, loop.step))
 
 
 def _where_used(node: Statement, used: set[str]) -> Body:

@@ -123,7 +123,7 @@ class _Maker:
         if converts or has_options:
             return (None,)
         how: dict[str, Any] = {"footprint": self.footprint, "padded": self.padding is not None}
-        how |= {"thresholds": self.options.thresholds, "threads": self.options.threads}
+        how["thresholds"] = self.options.thresholds
         if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
             return joined_candidates(self.boxed, **how)
         return (choose_joined(self.boxed, **how),)
@@ -199,7 +199,7 @@ class _Maker:
     def _schedule(self, box: StridedBox) -> Schedule:
         """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""
         if self.simple:
-            return simplest(box, self.options.threads)
+            return simplest(box)
         found, given = self._choose(box), self.options.virtual_vector_size
         if found.sized and given is not None and not isinstance(given, TileSize):
             found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))

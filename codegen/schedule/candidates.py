@@ -106,16 +106,16 @@ def candidates(
 
 
 def joined_candidates(
-    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
+    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds
 ) -> tuple[JoinedBoxes | None, ...]:
     """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 
     One launch that gathers segments, or one that copies chunks with either kind of stores, which may
     prefetch at other distances; None is a launch for each box, whose schedules are `candidates`.
     """
-    first = choose_joined(copy, padded=padded, footprint=footprint, thresholds=thresholds, threads=threads)
+    first = choose_joined(copy, padded=padded, footprint=footprint, thresholds=thresholds)
     found = [first, None, in_segments(copy, padded=padded)]
-    chunks = [in_chunks(copy, padded=padded, stream=stream, threads=threads) for stream in (False, True)]
+    chunks = [in_chunks(copy, padded=padded, stream=stream) for stream in (False, True)]
     found += chunks
     for joined in chunks:
         if joined and isinstance(joined.table, ChunkTable):

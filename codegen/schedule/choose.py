@@ -110,7 +110,7 @@ def _without_shuffles(
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 
-def simplest(box: StridedBox, threads: int) -> Schedule:
+def simplest(box: StridedBox) -> Schedule:
     """The schedule that fits every box: element by element along the last loop."""
     *outer, last = (*(axis.name for axis in box.axes),) or ("",)
     inner = (last,) if last else ()

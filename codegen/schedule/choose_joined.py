@@ -24,7 +24,7 @@ class JoinedBoxes:
 
 
 def choose_joined(
-    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
+    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds
 ) -> JoinedBoxes | None:
     """The boxes of a copy without conversions as one launch; None if separate launches are better.
 
@@ -36,7 +36,7 @@ def choose_joined(
     gathered = in_segments(copy, padded=padded) if stream else None
     if gathered is not None:
         return gathered
-    chunks = in_chunks(copy, padded=padded, stream=stream, threads=threads)
+    chunks = in_chunks(copy, padded=padded, stream=stream)
     if chunks is None or (stream and isinstance(chunks.table, ChunkTable) and not chunks.table.is_near):
         return None
     return chunks
@@ -48,7 +48,7 @@ def in_segments(copy: BoxedCopy, *, padded: bool) -> JoinedBoxes | None:
     return JoinedBoxes(Schedule("gather", (), (), stream=True), segments) if segments else None
 
 
-def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool, threads: int) -> JoinedBoxes | None:
+def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool) -> JoinedBoxes | None:
     """The boxes as a table of chunks; None if they have none, or if there is padding to write."""
     chunks = chunk_table_of(copy)
     pads = padded and (copy.fill_first or any(pad.volume for pad in copy.pads))

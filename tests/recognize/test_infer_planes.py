@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -78,11 +77,9 @@ def test_planes(name: str) -> None:
 
 @pytest.mark.full
 def test_no_swizzle_fits_many_planes() -> None:
-    """The search for a swizzle reads a sample; it took six seconds when each read all codes."""
-    start = perf_counter()
+    """Thousands of swizzles are tried on a sample of the codes, and none fits."""
     found = tj.infer(lambda x: tj.pack(x, "gptq", bits=3).buffer, "uint8", (512, 512), element_size_in_bits=3)
     assert found.planes[0].text == "in bits: ((32,48),512):((1,16384),32), a stream along dimension 0"
-    assert perf_counter() - start < 3
 
 
 def test_a_range_of_all_codes() -> None:

@@ -75,7 +75,7 @@ def identify(
 
 def _identified(
     path: Path, against: Path | None, dims: str | None, dtype: str | None
-) -> dict[str, tuple[Identification, Record | None]]:
+) -> dict[str, tuple[Identification, RecordedLayout | None]]:
     """The answer for each tensor of a file, or of one that has an original; and what the file records."""
     from tilejit.recognize.formats.identify import identify as identified
 
@@ -84,7 +84,7 @@ def _identified(
         with arguments_checked():
             sizes = None if dims is None else read_dims(dims)
             return {
-                name: (identified(data, dtype=dtype, dims=sizes), Record.of(records[name]))
+                name: (identified(data, dtype=dtype, dims=sizes), RecordedLayout.of(records[name]))
                 for name, data in packed.items()
             }
     originals = _arrays(against)
@@ -100,11 +100,11 @@ def _identified(
     found = {}
     for name, other in pairs.items():
         data, original = packed[name], originals[other]()
-        found[name] = identified(data, original), Record.of(records[name], data, original)
+        found[name] = identified(data, original), RecordedLayout.of(records[name], data, original)
     return found
 
 
-class Record(NamedTuple):
+class RecordedLayout(NamedTuple):
     """What a file records about a tensor.
 
     Attributes:
@@ -116,7 +116,7 @@ class Record(NamedTuple):
     is_original: bool | None
 
     @classmethod
-    def of(cls, packings: Packings, data: Any = None, original: Any = None) -> Record | None:
+    def of(cls, packings: Packings, data: Any = None, original: Any = None) -> RecordedLayout | None:
         """The record of a tensor and, with its original, the comparison; None if it has no record."""
         from tilejit.layout.indexing import shape_name
 
@@ -195,7 +195,7 @@ def _opened(path: Path) -> TensorFile:
     return open_file(path)
 
 
-def _facts(answer: Identification, record: Record | None) -> dict[str, Any]:
+def _facts(answer: Identification, record: RecordedLayout | None) -> dict[str, Any]:
     return {
         "recorded": None if record is None else record.text,
         "unpacks_to_original": None if record is None else record.is_original,

@@ -8,7 +8,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, Streamed, View
 from codegen.ir.values import Entries, IndexValue, Load, Local
 from codegen.passes.lower_copies.lowered import Lowered, Sides
-from codegen.passes.lower_copies.runs import HOW, line, part
+from codegen.passes.lower_copies.runs import LINES_MOVED, line, part
 from codegen.schedule.limits import GATHERED_MOVES
 from codegen.schedule.segments import (
     BYTES,
@@ -57,7 +57,7 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
     what = f"dst[{{at}}x] = buffer[x], x < segment_bytes, where {moved}"
     held = Alloc(MEMORY, gather.buffer_bytes, "scratch")
-    return Lowered((entries,), what, HOW, (held,), axes=("entry",))
+    return Lowered((entries,), what, LINES_MOVED, (held,), axes=("entry",))
 
 
 def _views(sides: Sides) -> tuple[Statement, ...]:

@@ -44,7 +44,7 @@ class Lowered:
         body: the statements that replace the transfer.
         what: what moves and how much, for readers: "dst[{at}x] = src[{at}x], x < count bytes"; `{at}`
             stands for the axes around it, each with a comma.
-        how: the super-vectors, and where they are stored: "Super-vectors of 64 bytes".
+        how: the super-vectors: "Super-vectors of 64 bytes".
         prologue: statements before all loops, such as constants.
         axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
             loops, the first one is parallel.

@@ -11,7 +11,7 @@ from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.schedule.limits import RUN_LONG_BYTES, RUN_SHORT_BYTES
 from codegen.schedule.transfers import CopyRun, FillRun
 
-HOW = "Super-vectors of 64 bytes"
+LINES_MOVED = "Super-vectors of 64 bytes"
 
 
 def line(dst: str, src: str, at: Term, count: int = LINE_BYTES) -> Store:
@@ -41,11 +41,9 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
     few = Narrow("left", part(dst, src, "x", "left"))
     blocks = Blocks((few,), streamed=streamed)
     lines = loop("x", 0, count, line(dst, src, "x"), step=LINE_BYTES, blocks=blocks)
-    if run.stream:
-        return Lowered((lines,), what, HOW)
     block = Call("copy_block", (dst, src, index_of(count)))
     either = If((compare(count, "ge", RUN_LONG_BYTES),), (block,), (lines,))
-    return Lowered((either,), what, HOW)
+    return Lowered((lines if run.stream else either,), what, LINES_MOVED)
 
 
 def _streams(run: CopyRun, sides: Sides) -> tuple[Streamed, ...]:
@@ -73,7 +71,7 @@ def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
     few = Narrow("left", (View("tail", dst, index_symbol("x")), left))
     body = loop("x", 0, count, store, step=LINE_BYTES, blocks=Blocks((few,), shifts=False))
     what = f"dst[{{at}}x] = padding, x < {count} bytes"
-    return Lowered((body,), what, HOW, (pattern,))
+    return Lowered((body,), what, LINES_MOVED, (pattern,))
 
 
 FILL = ("fill_low", "fill_high")
