@@ -138,15 +138,10 @@ def _unpacks_to(packings: Packings, data: Any, original: Any) -> bool:
     """Whether a buffer holds an array in the recorded layouts."""
     import numpy as np
 
-    from tilejit.tiled.tiled_array import TiledArray
+    from tilejit.files.packings import unpacked
 
-    found = np.asarray(data)
-    for one in reversed(packings):
-        flat = np.ascontiguousarray(found).reshape(-1).view(np.uint8)
-        if flat.size != one.spec.size_in_bytes:
-            return False
-        found = TiledArray(flat if one.spec.packed else flat.view(one.spec.dtype), one.spec).unpack()
-    if found.shape != original.shape:
+    found = unpacked(packings, data)
+    if found is None or found.shape != original.shape:
         return False
     if found.dtype != original.dtype:
         return bool((found == original).all())

@@ -16,10 +16,12 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, dataclass
+from tilejit.arrays.memory import Array
 from tilejit.files.json_text import reason, shortened
 from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.layout.indexing import shape_name
 from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
 
 MOST_PACKINGS = 100
 MOST_NAME = 80
@@ -51,6 +53,17 @@ class Record:
 
 Packings: TypeAlias = tuple[Record, ...]
 """The packings of an array, the first one first; empty for an array that is not packed."""
+
+
+def unpacked(packings: Packings, data: Array) -> Array | None:
+    """The array that was packed, from a packed buffer; None if a size is not that of its packing."""
+    found = data
+    for one in reversed(packings):
+        flat = np.ascontiguousarray(found).reshape(-1).view(np.uint8)
+        if flat.size != one.spec.size_in_bytes:
+            return None
+        found = TiledArray(flat if one.spec.packed else flat.view(one.spec.dtype), one.spec).unpack()
+    return found
 
 
 def packing_of(layout: Any, parameters: Mapping[str, Any], spec: Spec) -> Record:
