@@ -63,6 +63,7 @@ class Instruction(Facts):
         shapes: the super-vectors that it takes; none for a memory instruction.
         active: the operand that counts bytes, those of packed elements if only one side is packed; None for
             an instruction that touches no memory.
+        permutes: whether it only puts the elements of its operand in another order.
         touched: for each operand that is a buffer, by position, how many of its bytes are touched per byte
             counted: `pack_part_4` writes 1 and reads 2.
     """
@@ -71,6 +72,7 @@ class Instruction(Facts):
     meaning: Callable[..., Any]
     shapes: Shapes = field(default_factory=lambda: MappingProxyType({}))
     active: ActiveCount | None = None
+    permutes: bool = False
     touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def check_operands(self, operands: Sequence[Value]) -> None:

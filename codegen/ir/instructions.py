@@ -130,7 +130,7 @@ def _packed_sizes(count: int) -> tuple[int, ...]:
     return (LINE_BYTES,) if count == 3 else (LINE_BYTES, LINE_BYTES // 2, LANE_BYTES)
 
 
-@_declared(shapes={8 * w: transposed_shapes(w) for w in WIDTHS}, cost=6)
+@_declared(shapes={8 * w: transposed_shapes(w) for w in WIDTHS}, permutes=True, cost=6)
 def transposed(a: Lanes) -> Lanes:
     """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
     rows, columns = a.shape
@@ -186,7 +186,7 @@ def elements_to_line(address: Any, size: Any) -> Any:
     return np.int64(ahead // int(size) if ahead % int(size) == 0 else NEVER)
 
 
-@_declared(shapes={8 * w: ((LINE_BYTES // w, 1),) for w in (8, 16, 32)}, cost=1)
+@_declared(shapes={8 * w: ((LINE_BYTES // w, 1),) for w in (8, 16, 32)}, permutes=True, cost=1)
 def joined(a: Lanes) -> Lanes:
     """[R, C] -> [R * C]: out[r * C + c] = a[r, c]."""
     rows, columns = a.shape
@@ -204,7 +204,9 @@ def rows_in_line(a: Lanes) -> Lanes:
     return a.reshape(-1)
 
 
-@_declared(shapes=_runs((LANE_BYTES, LINE_BYTES), (1, 2, 4, 8, 16)), levels=BYTE_SHUFFLES, cost=2)
+@_declared(
+    shapes=_runs((LANE_BYTES, LINE_BYTES), (1, 2, 4, 8, 16)), permutes=True, levels=BYTE_SHUFFLES, cost=2
+)
 def reversed_elements(a: Lanes) -> Lanes:
     """[N] -> [N]: out[k] = a[N - 1 - k]."""
     out = np.empty_like(a)
@@ -251,6 +253,7 @@ for _group in REVERSED_GROUPS:
         f"reversed_groups_{_group}",
         partial(_reversed_groups, _group),
         shapes=_runs((LANE_BYTES,), [w for w in WIDTHS if _group * w <= LANE_BYTES]),
+        permutes=True,
         levels=BYTE_SHUFFLES,
         cost=2,
     )
@@ -267,6 +270,7 @@ def drain_part(dst: Buffer, scratch: Buffer, count: int) -> None:
         8 * w: tuple((n, size // w) for n in INTERLEAVED_ROWS for size in _packed_sizes(n))
         for w in (1, 2, 4, 8)
     },
+    permutes=True,
     levels=STRUCTURED,
     cost=4,
 )
@@ -304,6 +308,7 @@ for _count, (_levels, _cost) in zip(INTERLEAVED_ROWS, _DEINTERLEAVED, strict=Tru
         f"deinterleaved_{_count}",
         partial(_deinterleaved, _count),
         shapes={8 * w: tuple(_packed_shapes(_count, w)) for w in (1, 2, 4, 8)},
+        permutes=True,
         levels=_levels,
         cost=_cost,
     )

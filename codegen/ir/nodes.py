@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from codegen.ir.index import Index
+from codegen.ir.streams import Stream
 from codegen.ir.values import (
     Load,
     Step,
@@ -139,28 +140,6 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
-    """A form of a loop with streaming stores, if the address and the number of iterations allow it.
-
-    given   the caller ensures that blocks fill lines
-    full    all iterations fill lines, from the first one on
-    begun   the first iterations fill lines, and the others are stored through the cache
-    headed  the iterations before the first line are also stored through the cache
-    aligned as headed, but the lines are stored through the cache as well
-    staged  rows begin anywhere in a line: they go through scratch
-
-    least           iterations from which on the form is faster
-    prefetch_bytes  as in `Blocks`
-    entries_ahead   as in `Blocks`
-    """
-
-    way: Literal["given", "full", "begun", "headed", "aligned", "staged"]
-    least: int = 0
-    prefetch_bytes: int = 0
-    entries_ahead: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Blocks:
     """What passes do with a loop of a copy whose body moves a block: `step` iterations at once.
 
@@ -176,7 +155,7 @@ class Blocks:
 
     `stream_lines`; `prefetch_later_entry` adds its requests to the loops that have it:
 
-    streamed        ways to store lines, of which the first that applies is taken
+    streamed        forms of stores past the cache, of which the first that applies is taken
 
     `stage_rows`:
 
@@ -191,8 +170,8 @@ class Blocks:
 
     The pass that requests what follows depends on what the loop is over; "" for no requests:
 
-    ahead           an "entry" of offset tables: `prefetch_later_entry`; "elements": `prefetch_elements`; a
-                    "tile", and "rows" or "runs" that leave its panel: `prefetch_next_tile`
+    ahead           an "entry" of offset tables: `prefetch_later_entry`; a "tile", and "rows" or "runs" that
+                    leave its panel: `prefetch_next_tile`
     """
 
     narrower: tuple[Narrow, ...] = ()
@@ -200,12 +179,12 @@ class Blocks:
     compact: bool = False
     latest: Index | None = None
     beyond: int = 0
-    streamed: tuple[Streamed, ...] = ()
+    streamed: tuple[Stream, ...] = ()
     staged: bool = False
     prefetch_bytes: int = 0
     entries_ahead: int = 0
     prefetched: str = ""
-    ahead: Literal["", "entry", "tile", "rows", "runs", "elements"] = ""
+    ahead: Literal["", "entry", "tile", "rows", "runs"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,7 @@ class FunctionPrinter(ValuePrinter):
         if blocks.latest is not None:
             how.append(f"latest = {self.inline(blocks.latest, names)}")
         if blocks.streamed:
-            ways = (f"{x.way} from {x.least}" if x.least else x.way for x in blocks.streamed)
+            ways = (f"{x.form} from {x.least}" if x.least else x.form for x in blocks.streamed)
             how.append(f"streamed = [{', '.join(ways)}]")
         if blocks.beyond:
             how.append(f"beyond = {blocks.beyond}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox
+from codegen.passes.select_transfer import chunks
 from codegen.schedule.choose_joined import JoinedBoxes
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
 from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import CopyChunks, Gather, TransferNest
+from codegen.schedule.transfers import Gather, TransferNest
 
 
 def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
@@ -15,11 +16,12 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
 
     before:  for i in 9: for j in 2:  dst[64*i + 16*j] = src[64*i + 32*j]
              for i in 9: for j in 2:  dst[64*i + 16*j + 32] = src[64*i - 32*j + 48]
-    after:   for i in 9: dst += 64, src += 64:  CopyChunks(offsets=0, 32, 48, 16)
+    after:   for i in 9: dst += 64, src += 64:
+               for x in 4: dst[16*x] = src[line_offsets[x]]         line_offsets 0, 32, 48, 16
     """
     schedule, table = joined.schedule, joined.table
     if isinstance(table, Segments):
         return TransferNest((), Gather(table.buffer_bytes, table, schedule.stream))
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return TransferNest(loops, CopyChunks(table.width, count, offsets, schedule.stream, schedule.runs))
+    return TransferNest(loops, chunks(table.width, count, offsets, schedule))

@@ -11,16 +11,13 @@ from codegen.ir.index import index_symbol
 from codegen.ir.nodes import ArrayArg, Blocks, BufferArg, Function, Let, ScalarArg, Statement, View
 from codegen.ir.strided_box import SIDES
 from codegen.ir.values import Load
-from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
-from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
-from codegen.passes.lower_copies.interleaves import lower_interleave
+from codegen.passes.lower_copies.joined_rows import lower_interleave
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
+from codegen.passes.lower_copies.moves import lower_moves
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.requests import lower_requests
-from codegen.passes.lower_copies.reversals import lower_reverse
-from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.shuffles import lower_shuffle
 from codegen.passes.lower_copies.transposes import lower_transpose
 from codegen.schedule.offset_tables import OFFSET_TABLES
@@ -28,15 +25,11 @@ from codegen.schedule.segments import SEGMENT_PADDING
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
-    CopyChunks,
-    CopyRun,
-    Elementwise,
-    FillRun,
     Gather,
     Interleave,
+    Moves,
     PackBits,
     RequestRun,
-    Reverse,
     Transfer,
     TransferNest,
     UnpackBits,
@@ -47,15 +40,11 @@ from codegen.schedule.transfers import (
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
-    CopyChunks: lower_chunks,
-    CopyRun: lower_run,
-    Elementwise: lower_elements,
-    FillRun: lower_fill,
     Gather: lower_gather,
     Interleave: lower_interleave,
+    Moves: lower_moves,
     PackBits: lower_packing,
     RequestRun: lower_requests,
-    Reverse: lower_reverse,
     Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,
     TransposeTiles: lower_transpose,
@@ -80,10 +69,10 @@ def declared(nest: TransferNest, arguments: tuple[str, ...]) -> Function:
 def lower_transfer(function: Function, nest: TransferNest) -> Function:
     """Replace the transfer of a nest by loops over super-vectors, inside the nest's own loops.
 
-    before:  for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
+    before:  for a in a_extent: dst += a_dst, src += a_src:  Moves(x in x_extent, dst = src)
     after:   for a in 0..a_extent:
                src_a = src + a * a_src; dst_a = dst + a * a_dst
-               for x in 0..count step 64:  dst_a[x] = src_a[x] [64]     narrower: fewer than 64 bytes
+               for x in 0..x_extent:  dst_a[x] = src_a[x]
 
     `function` has no statements yet.
     """

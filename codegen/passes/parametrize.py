@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from codegen.ir.strided_box import Element
+from codegen.ir.strided_box import Element, Side
+from codegen.schedule.directives import Tile, Vectorize
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
-    CopyChunks,
-    CopyRun,
-    Elementwise,
-    FillRun,
     Gather,
     Interleave,
+    Moves,
     PackBits,
     RequestRun,
-    Reverse,
     Transfer,
     TransferNest,
     UnpackBits,
@@ -49,8 +46,8 @@ def parametrize_sizes(
 ) -> Parametrized:
     """Replace the sizes of a nest by names.
 
-    before:  for i in 9: dst += 512, src += 1200:          CopyRun(count=512)
-    after:   for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
+    before:  for i in 9: dst += 512, src += 1200:            for x in 512: dst[x] = src[x]
+    after:   for a in a_extent: dst += a_dst, src += a_src:  for x in x_extent: dst[x] = src[x]
 
     is_literal  whether the size of that name remains a number
     """
@@ -100,21 +97,15 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
         return replace(transfer, **changed | tables)
 
     match transfer:
-        case CopyRun() | FillRun() | RequestRun():
+        case Moves():
+            return _moves(size, transfer)
+        case RequestRun():
             return named("count")
-        case CopyChunks():
-            return named("count", offsets=OffsetTable())
-        case Reverse(count=count):
-            return named("length" if count == 1 else "count")
-        case Interleave(is_one_block=True):
-            return transfer
         case Interleave(side=side):
             # On the packed side, the short digit is a literal, and so is the step over it.
-            sizes = {"dst": ("row_step", "columns"), "src": ("column_step", "rows")}
-            names = sizes.get(side, ("row_step", "column_step", "rows", "columns"))
-            tables: dict[str, OffsetTable | RowGroups] = {"lines": OffsetTable()} if transfer.lines else {}
-            tables |= {"groups": RowGroups()} if transfer.groups else {}
-            return named(*names, **tables)
+            names = ("row_step", "columns") if side == "dst" else ("column_step", "rows")
+            groups: dict[str, RowGroups] = {"groups": RowGroups()} if transfer.groups else {}
+            return named(*names, lines=OffsetTable(), **groups)
         case Shuffle():
             literals = "register", "ahead", "parts", "together", "offsets", "orders"
             others = (x.name for x in fields(Shuffle) if x.name not in literals)
@@ -125,8 +116,6 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             return _runs(size, transfer)
         case Gather():
             return replace(transfer, segments=None, buffer_bytes=size("buffer_bytes", transfer.buffer_bytes))
-        case Elementwise():
-            return _elements(size, transfer)
         case PackBits(src_step=step) | UnpackBits(dst_step=step):
             # The bytes of a column remain a literal, and so does a step of 1.
             name = "src_step" if isinstance(transfer, PackBits) else "dst_step"
@@ -214,18 +203,29 @@ def _lanes(size: _Sizes, reads: LaneReads | None) -> LaneReads | None:
     return LaneReads(*(size(name, getattr(reads, name)) for name in limits))
 
 
-def _elements(size: _Sizes, transfer: Elementwise) -> Elementwise:
-    """Steps of contiguous conversions remain literals; elements that are only moved are unsigned integers."""
-    dst, src, is_moved = transfer.target, transfer.source, transfer.convert is None
-    sides = (dst, src) if src else (dst,)
-    steps = transfer.dst_step, transfer.src_step
-    if is_moved and all(element.bits >= 8 for element in sides):
-        dst, src = _unsigned(dst), src and _unsigned(src)
-    made = replace(transfer, count=size("count", transfer.count), target=dst, source=src)
-    if not is_moved and steps == tuple(element.bits // 8 for element in sides):
-        return made
-    to, at = (size(name, step) for name, step in zip(("dst_step", "src_step"), steps, strict=True))
-    return replace(made, dst_step=to, src_step=at)
+def _moves(size: _Sizes, moves: Moves) -> Moves:
+    """Sizes that decide how super-vectors look remain literals; elements that are only moved are unsigned.
+
+    These are the extents of axes that are in super-vectors as a whole, and the strides of a packed side.
+    """
+    directed = {axis for v in moves.obeying(Vectorize) for axis, _ in v.lanes}
+    directed |= {tile.axis for tile in moves.obeying(Tile)}
+
+    def stride(x: Loop, side: Side) -> Size:
+        is_literal = x.axis in directed and x.axis in moves.packed(side)
+        return x.stride(side) if is_literal else size(f"{x.axis}_{side}", x.stride(side))
+
+    def named(x: Loop) -> Loop:
+        extent = x.extent if x.axis in moves.whole else size(f"{x.axis}_extent", x.extent)
+        dst = stride(x, "dst")
+        if x.table:
+            return Loop(x.axis, extent, 0, dst, OffsetTable())
+        return Loop(x.axis, extent, stride(x, "src") if moves.source else 0, dst)
+
+    target, source = moves.target, moves.source
+    if moves.convert is None and all(x.bits >= 8 for x in (target, source) if x):
+        target, source = _unsigned(target), source and _unsigned(source)
+    return replace(moves, loops=tuple(map(named, moves.loops)), target=target, source=source)
 
 
 def _unsigned(element: Element) -> Element:

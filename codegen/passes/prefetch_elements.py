@@ -7,17 +7,18 @@ from dataclasses import replace
 from codegen.ir.building import index_of, let, loop, multiple, plus, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Function, Statement, View
+from codegen.ir.nodes import Call, For, Function, Statement, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body, substituted
-from codegen.passes.lower_copies.lowered import sides_of
-from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
-from codegen.schedule.transfers import Elementwise, TransferNest
+from codegen.passes.lower_copies.lowered import Sides, sides_of
+from codegen.schedule.directives import Prefetch
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
+from codegen.schedule.transfers import Moves, TransferNest
 
 
 def prefetch_elements(function: Function, nest: TransferNest) -> Function:
     """Cut a loop over elements into runs, which LLVM vectorizes, and prefetch between them.
 
-    before:  for x in 0..count: dst[2*x] = cast(src[4*x])            {ahead = elements}
+    before:  for x in 0..count: dst[2*x] = cast(src[4*x])            Prefetch("x", 64)
     after:   stop = count // 64 * 64
              for x in 0..stop step 64:
                for k in 0..64: dst[2*(x + k)] = cast(src[4*(x + k)])
@@ -25,28 +26,27 @@ def prefetch_elements(function: Function, nest: TransferNest) -> Function:
              for x in stop..count: dst[2*x] = cast(src[4*x])
     """
 
+    moves = nest.transfer
+    if not isinstance(moves, Moves) or not (found := moves.obeying(Prefetch)):
+        return function
+    (how,) = found
+
     def cut(node: Statement) -> Body:
-        match node:
-            case For(blocks=Blocks(ahead="elements")):
-                return _in_runs(node, nest)
+        if isinstance(node, For) and node.index == how.axis:
+            return _in_runs(node, how.iterations, moves, sides_of(nest))
         return (node,)
 
     return replace(function, body=rewrite_body(function.body, cut))
 
 
-def _in_runs(node: For, nest: TransferNest) -> Body:
-    """Full runs of elements, then the remaining elements."""
-    stmt, sides, x, (count,) = nest.transfer, sides_of(nest), node.index, node.upper
-    assert isinstance(stmt, Elementwise), "elements have steps"
-    views = (
-        View("dst_x", sides.dst, times(x, stmt.dst_step)),
-        View("src_x", sides.src, times(x, stmt.src_step)),
-    )
+def _in_runs(node: For, size: int, moves: Moves, sides: Sides) -> Body:
+    """Full runs of iterations, then the others."""
+    x, (count,), (steps,) = node.index, node.upper, moves.loops
+    views = View("dst_x", sides.dst, times(x, steps.dst)), View("src_x", sides.src, times(x, steps.src))
     names = {view.buffer: view.name for view in views}
     ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
-    lines = loop("y", 0, times(stmt.src_step, PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
+    lines = loop("y", 0, times(index_of(size), steps.src), ahead, step=LINE_BYTES)
     body = (on_buffers(substituted(each, x, index_symbol("k")), names) for each in node.body)
-    few = loop("k", 0, PREFETCH_ELEMENTS, *body, step=node.step)
-    runs = loop(x, 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
-    others = replace(node, lower=(index_of("stop"),), blocks=replace(node.blocks or Blocks(), ahead=""))
-    return let("stop", multiple(count, PREFETCH_ELEMENTS)), runs, others
+    few = loop("k", 0, size, *body, step=node.step)
+    runs = loop(x, 0, "stop", *views, few, lines, step=size)
+    return let("stop", multiple(count, size)), runs, replace(node, lower=(index_of("stop"),))

@@ -12,7 +12,7 @@ from codegen.ir.values import Load
 from codegen.ir.visit import loads
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES
-from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
+from codegen.schedule.transfers import Moves, TransferNest
 from codegen.support.lookups import expect
 
 
@@ -45,9 +45,9 @@ def _in_entry(node: For, nest: TransferNest) -> For:
     begins, body = node.body[:first], node.body[first:]
     later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
-    if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and inner.reads_in_order):
+    if isinstance(inner, Moves) and inner.reads_in_order:
         requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
-        body = rewrite_body(body, _run_ahead if isinstance(inner, CopyRun) else _rows_ahead)
+        body = rewrite_body(body, _run_ahead if len(inner.loops) == 1 else _rows_ahead)
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))

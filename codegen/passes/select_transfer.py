@@ -8,53 +8,71 @@ from math import prod
 import numpy as np
 
 from codegen.ir.blocks import block_shape
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Side, StridedBox
+from codegen.ir.element_types import INTEGER_TYPES
+from codegen.ir.instructions import instruction
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.streams import Stream
+from codegen.ir.strided_box import Axis, Element, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
-from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
+from codegen.schedule.directives import REST, Ahead, CopyBlock, Directive, Prefetch, Tail, Tile, Vectorize
+from codegen.schedule.limits import (
+    REVERSAL_STREAMED_BYTES,
+    ROW_BUFFER_BYTES,
+    RUN_LONG_BYTES,
+    RUN_SHORT_BYTES,
+    SMALL_LEAST_COLUMNS,
+    SMALL_ROWS,
+)
+from codegen.schedule.offset_tables import MOST_GROUPED, PREFETCH_ELEMENTS, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
-from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import (
-    CopyChunks,
-    CopyRun,
-    Elementwise,
-    FillRun,
     Interleave,
+    Moves,
     PackBits,
     RequestRun,
-    Reverse,
     Transfer,
     TransferNest,
     UnpackBits,
 )
 from codegen.schedule.transposes import Transpose, TransposeTiles
 
+BYTE = Element("u8", 8)
+
+LEAST_CONVERTED, MOST_CONVERTED = 16, 32
+"""Elements that are converted together: a line or more on one side."""
+
 
 def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     """Select the transfer that replaces the loops named in `schedule.inner`.
 
     before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
-    after:   for i in 9: dst += 512, src += 1200: CopyRun(count=512)
+    after:   for i in 9: dst += 512, src += 1200:
+               for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", REST)
     """
     outer = tuple(box.axis(name) for name in schedule.outer)
     inner = tuple(box.axis(name) for name in schedule.inner)
     unit_bits = box.unit_bits
     match schedule.mode:
         case "run":
-            transfer: Transfer = CopyRun(inner[0].extent * box.width, schedule.stream, schedule.runs)
+            transfer: Transfer = _run(box, inner[0], schedule)
         case "chunks":
-            transfer = _chunks(box, inner, schedule)
+            table = OffsetTable(tuple((x.extent, x.src) for x in inner))
+            transfer = chunks(box.width, prod(x.extent for x in inner), table, schedule)
         case "reverse":
-            count = inner[1].extent if len(inner) > 1 else 1
-            transfer = Reverse(box.width, inner[0].extent, count, schedule.stream)
+            transfer = _reversed(box, inner, stream=schedule.stream)
         case "request":
             transfer = RequestRun(inner[0].extent * box.width)
         case "fill":
-            transfer, unit_bits = FillRun(inner[0].extent * box.target.bits // 8), 8
-        case "interleave":
+            transfer, unit_bits = _filled(inner[0].extent * box.target.bits // 8), 8
+        case "interleave" if not schedule.interleave:
+            transfer = _small_transpose(box, inner)
+        case "interleave" if len(inner) > 2:
             transfer = _interleave(box, inner, schedule)
+        case "interleave":
+            transfer = _packed_rows(box, inner, schedule)
         case "shuffle":
             transfer = _shuffle(box, schedule)
         case "transpose":
@@ -70,26 +88,108 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     return TransferNest(loops, transfer, box.entries, unit_bits)
 
 
-def _chunks(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyChunks:
-    """The inner loops are contiguous in the destination; a table holds their source offsets."""
-    digits = tuple((x.extent, x.src) for x in inner)
-    count = prod(n for n, _ in digits)
-    return CopyChunks(box.width, count, OffsetTable(digits), schedule.stream, schedule.runs)
+def chunks(width: int, count: int, table: OffsetTable, schedule: Schedule) -> Moves:
+    """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
+    element, how = Element(f"u{8 * width}", 8 * width), schedule.runs
+    lines = Vectorize((("x", LINE_BYTES // width),)), Tail("x", "narrow", (1,)), Ahead(how.prefetch_bytes)
+    full = Stream("full", prefetch_bytes=how.prefetch_bytes, entries_ahead=how.prefetch_chunks)
+    streams = (full,) if schedule.stream else ()
+    return Moves((Loop("x", count, 0, width, table),), element, element, None, (*lines, *streams))
+
+
+def _moves(box: StridedBox, loops: tuple[Loop, ...], *directives: Directive) -> Moves:
+    """Elements that are moved as they are, by directives."""
+    return Moves(loops, box.target, box.source, None, directives)
+
+
+def _run(box: StridedBox, axis: Axis, schedule: Schedule) -> Moves:
+    """The bytes of elements that are contiguous on both sides, a line at a time.
+
+    Runs of full lines are often adjacent; others need a size worth their ends. Runs at table entries have one
+    form, in which later entries are prefetched.
+    """
+    streams: tuple[Directive, ...] = (CopyBlock(RUN_LONG_BYTES),)
+    if schedule.stream:
+        full = Stream("full", prefetch_bytes=schedule.runs.prefetch_bytes)
+        streams = (full, Stream("headed", RUN_SHORT_BYTES))
+        streams = (Stream("headed"),) if box.entries else streams
+    loops = (Loop("x", axis.extent * box.width, 1, 1),)
+    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", (REST,))
+    return Moves(loops, BYTE, BYTE, None, (*lines, *streams))
+
+
+def _filled(size_bytes: int) -> Moves:
+    """A multiple of the repeated element, a line at a time; a line in the middle of it would not do."""
+    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", (REST,))
+    return Moves((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
+
+
+def _reversed(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> Moves:
+    """A run that is read backward; or short ones that follow each other, as many as fill a lane.
+
+    A super-vector that ends with a part of a run is stored completely. The next one overwrites that part.
+    """
+    line, lane = LINE_BYTES // box.width, LANE_BYTES // box.width
+    length, *groups = inner
+    elements = Loop("x", length.extent, length.src, length.dst)
+    if not groups or groups[0].extent == 1:
+        lines = Vectorize((("x", line),)), Tail("x", "shift", (lane, 1) if lane > 1 else (1,))
+        streams = (Stream("headed", REVERSAL_STREAMED_BYTES // box.width),) if stream else ()
+        return _moves(box, (elements,), *lines, *streams)
+    (group,) = groups
+    loops = Loop("group", group.extent, group.src, group.dst), elements
+    full = lane // length.extent
+    lanes = Vectorize((("group", full), ("x", length.extent)))
+    tails = [Tail("group", "narrow", (1,))] * (lane > length.extent)
+    return _moves(box, loops, lanes, *tails)
+
+
+def _packed_rows(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+    """A few rows that are packed together on one side: blocks of a line of each, then narrower ones.
+
+    Deinterleaved rows that do not begin lines go through scratch, unless they are short. If all rows fit in a
+    block, they fill lines one after the other.
+    """
+    columns, rows = (
+        Loop(name, x.extent, x.src, x.dst) for name, x in zip(("column", "row"), inner, strict=True)
+    )
+    loops = (columns, rows) if schedule.interleave == "dst" else (rows, columns)
+    (long, length), (short, count) = ((x.axis, int_size(x.extent)) for x in loops)
+    shapes = instruction("interleaved").shapes[8 * box.width]
+    size = length * box.width
+    in_lines = schedule.interleave == "src" and columns.dst == size and count * size % LINE_BYTES == 0
+    if in_lines and (count, length) in shapes:
+        whole = Vectorize(((long, length), (short, count)))
+        return _moves(box, loops, whole, *[Stream("full")] * schedule.stream)
+    line, *narrower = (columns for rows, columns in shapes if rows == count)
+    streams = [Stream("begun")] * schedule.stream
+    if schedule.stream and schedule.interleave == "src":
+        streams.append(Stream("staged", ROW_BUFFER_BYTES // box.width))
+    lines = Vectorize(((long, line), (short, count))), Tail(long, "shift", (*narrower, 1))
+    return _moves(box, loops, *lines, *streams)
+
+
+def _small_transpose(box: StridedBox, inner: tuple[Axis, ...]) -> Moves:
+    """Digits that are too short for registers, in blocks of 64 bytes of 64 source rows that stay in cache."""
+    columns, rows = (
+        Loop(name, x.extent, x.src, x.dst) for name, x in zip(("column", "row"), inner, strict=True)
+    )
+    wide = max(LINE_BYTES // box.width, SMALL_LEAST_COLUMNS)
+    return _moves(box, (columns, rows), Tile("column", wide), Tile("row", SMALL_ROWS))
 
 
 def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Interleave:
     """Join the inner digits after columns and rows to the long digit, the one that is not packed."""
     columns, rows, *joined = inner
-    row_count, column_count, lines = rows.extent, columns.extent, None
-    if joined:
-        packed: Side = "dst" if schedule.interleave == "dst" else "src"
-        first = row_count * column_count * box.width // LINE_BYTES
-        lines = OffsetTable(((first, LINE_BYTES), *((x.extent, x.stride(packed)) for x in joined)))
-        times = prod(x.extent for x in joined)
-        if schedule.interleave == "dst":
-            column_count *= times
-        else:
-            row_count *= times
+    row_count, column_count = rows.extent, columns.extent
+    packed: Side = "dst" if schedule.interleave == "dst" else "src"
+    first = row_count * column_count * box.width // LINE_BYTES
+    lines = OffsetTable(((first, LINE_BYTES), *((x.extent, x.stride(packed)) for x in joined)))
+    times = prod(x.extent for x in joined)
+    if schedule.interleave == "dst":
+        column_count *= times
+    else:
+        row_count *= times
     return Interleave(
         box.width,
         row_count,
@@ -97,8 +197,8 @@ def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) ->
         rows.src,
         columns.dst,
         schedule.interleave,
-        schedule.stream,
         lines,
+        schedule.stream,
         _groups(box, schedule),
     )
 
@@ -196,9 +296,24 @@ def _transpose(box: StridedBox, schedule: Schedule) -> Transpose:
     return in_panels(cut, box) if cut.stage == "dense" else _in_tiles(cut, box)
 
 
-def _elements(box: StridedBox, axis: Axis, *, prefetch: bool) -> Elementwise:
-    src = axis.src if box.source else 0
-    return Elementwise(axis.extent, axis.dst, src, box.target, box.source, box.conversion, prefetch)
+def _elements(box: StridedBox, axis: Axis, *, prefetch: bool) -> Moves:
+    """Single elements; super-vectors of them if they are contiguous and more than resized."""
+    loops = (Loop("x", axis.extent, axis.src if box.source else 0, axis.dst),)
+    how: list[Directive] = []
+    if _converts_in_registers(box, axis):
+        narrowest = min(box.width, box.source_width)
+        lanes = min(max(LINE_BYTES // narrowest, LEAST_CONVERTED), MOST_CONVERTED)
+        how += [Vectorize((("x", lanes),)), Tail("x", "shift", (8, 1))]
+    if prefetch:
+        how.append(Prefetch("x", PREFETCH_ELEMENTS))
+    return Moves(loops, box.target, box.source, box.conversion, tuple(how))
+
+
+def _converts_in_registers(box: StridedBox, axis: Axis) -> bool:
+    """Whether elements are contiguous on both sides and converted; LLVM vectorizes integers by itself."""
+    if box.swap or box.conversion is None or {*box.conversion} <= {*INTEGER_TYPES} or box.unit_bits == 1:
+        return False
+    return (axis.src, axis.dst) == (box.source_width, box.width)
 
 
 def _bits(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> PackBits | UnpackBits:

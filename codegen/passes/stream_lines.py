@@ -8,8 +8,9 @@ from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, index_symbol, substitute_index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Compare, For, Function, If, Narrow, Statement, Store, Streamed
+from codegen.ir.nodes import Blocks, Compare, For, Function, If, Narrow, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.ir.visit import coefficient
 from codegen.passes.narrow_tails import body_at, run_narrower
@@ -38,10 +39,10 @@ def _alternatives(node: Statement) -> Body:
     """Each form of the streamed loop, and last the loop as it is."""
     if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
         return (node,)
-    ways, loop = node.blocks.streamed, replace(node, blocks=replace(node.blocks, streamed=()))
+    forms, loop = node.blocks.streamed, replace(node, blocks=replace(node.blocks, streamed=()))
     made: Body = (loop,)
-    for way in reversed(ways):
-        tests, body = WAYS[way.way](loop, way)
+    for form in reversed(forms):
+        tests, body = FORMS[form.form](loop, form)
         made = (If(tests, body, made),) if tests else body
     return made
 
@@ -64,10 +65,10 @@ def _streaming(body: Body) -> Body:
     return tuple(map(streamed, body))
 
 
-def _main(loop: For, first: Index, last: Index, way: Streamed, latest: Index | None = None) -> For:
+def _main(loop: For, first: Index, last: Index, form: Stream, latest: Index | None = None) -> For:
     """The full blocks of a loop, streamed."""
     assert not (loop.blocks and any(x.where for x in loop.blocks.narrower)), "some blocks must not run"
-    blocks = Blocks(latest=latest, prefetch_bytes=way.prefetch_bytes, entries_ahead=way.entries_ahead)
+    blocks = Blocks(latest=latest, prefetch_bytes=form.prefetch_bytes, entries_ahead=form.entries_ahead)
     return replace(loop, lower=(first,), upper=(last,), body=_streaming(loop.body), blocks=blocks)
 
 
@@ -79,25 +80,30 @@ def _begins_line(loop: For) -> tuple[Compare, ...]:
         tests.append(compare(rest(first, LINE_BYTES), "eq", 0))
         for step in store.steps[:-1]:
             pitch = step.step if isinstance(step, Each) else step
-            if isinstance(pitch, int | str):
+            if isinstance(pitch, int | str) and pitch != _row_bytes(store):  # else rows follow each other
                 tests.append(compare(rest(pitch, LINE_BYTES), "eq", 0))
     return tuple(dict.fromkeys(tests))
 
 
-def _full(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+def _row_bytes(store: Store) -> int:
+    """The bytes that a store writes to each row."""
+    return bits_of(store.value.dtype) // 8 * store.value.shape[-1]
+
+
+def _full(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """All blocks, which are full."""
     (last,), latest = loop.upper, loop.blocks.latest if loop.blocks else None
     tests = _begins_line(loop)
     if latest is None:
         tests = (*tests, compare(rest(last, loop.step), "eq", 0))
-    return tests, (_main(loop, Affine(), last, way, latest),)
+    return tests, (_main(loop, Affine(), last, form, latest),)
 
 
-def _begun(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+def _begun(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """Full blocks from the first iteration on, narrower ones as far as they fill lines, and the rest."""
     (last,), blocks = loop.upper, loop.blocks or Blocks()
     whole = let("whole", multiple(last, loop.step))
-    body: Body = (whole, _main(loop, Affine(), index_symbol("whole"), way))
+    body: Body = (whole, _main(loop, Affine(), index_symbol("whole"), form))
     if blocks.latest is not None:
         rest_ = compare("whole", "lt", last)
         once = body_at(loop, Narrow(loop.step, loop.body), blocks.latest)
@@ -120,49 +126,49 @@ def _count(narrow: Narrow) -> int:
 def _fills_lines(narrow: Narrow) -> bool:
     """Whether each row that a body stores consists of full lines."""
     stores = [x for x in narrow.body if isinstance(x, Store)]
-    rows = (bits_of(x.value.dtype) // 8 * x.value.shape[-1] for x in stores if x.value.shape)
+    rows = [_row_bytes(x) for x in stores if x.value.shape]
     return bool(stores) and all(size % LINE_BYTES == 0 for size in rows)
 
 
-def _headed(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+def _headed(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """The iterations before the first line, the lines, and the iterations after the last one."""
     (store,), (last,) = _stores(loop), loop.upper
     narrower = loop.blocks.narrower if loop.blocks else ()
     width = coefficient(store.subscripts[0], loop.index)
     assert width, "iterations follow each other in the destination"
-    tests = [compare(last, "ge", way.least)] * bool(way.least)
+    tests = [compare(last, "ge", form.least)] * bool(form.least)
     if width > 1:  # else no iteration begins a line
         tests.append(compare(rest(store.array, width), "eq", 0))
     to_line = rest(times(store.array, -1), LINE_BYTES)
     head = FloorDiv(to_line, width) if width > 1 else to_line
     bounds = (
-        let("head", head if way.least * width >= LINE_BYTES else least(head, last)),
+        let("head", head if form.least * width >= LINE_BYTES else least(head, last)),
         let("stop", plus("head", multiple(minus(last, "head"), loop.step))),
     )
     ends = narrower if _count(narrower[-1]) else narrower[-1:]
     before = run_narrower(loop, ends, Affine(), index_symbol("head"))
     after = run_narrower(loop, ends, index_symbol("stop"), last)
-    if not way.least or _count(ends[0]):  # most have no such iterations, or branch on their number
+    if not form.least or _count(ends[0]):  # most have no such iterations, or branch on their number
         before = (If((compare("head", "gt", 0),), before),)
         after = (If((compare("stop", "lt", last),), after),)
-    lines = _main(loop, index_symbol("head"), index_symbol("stop"), way)
-    if way.way == "aligned":
+    lines = _main(loop, index_symbol("head"), index_symbol("stop"), form)
+    if form.form == "aligned":
         lines = replace(lines, body=loop.body)
     return tuple(tests), (*bounds, *before, lines, *after)
 
 
-def _staged(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+def _staged(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """The loop as it is, for rows in scratch."""
     blocks = replace(loop.blocks or Blocks(), staged=True)
-    return (compare(loop.upper[0], "ge", way.least),), (replace(loop, blocks=blocks),)
+    return (compare(loop.upper[0], "ge", form.least),), (replace(loop, blocks=blocks),)
 
 
-def _given(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+def _given(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """The loop with streamed stores, for calls whose destination rows always begin lines."""
     return (), (replace(loop, body=_streaming(loop.body)),)
 
 
-WAYS = {
+FORMS = {
     "given": _given,
     "full": _full,
     "begun": _begun,

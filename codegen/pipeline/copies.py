@@ -36,7 +36,7 @@ from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.schedule import Schedule, TileSize, VectorSize
-from codegen.schedule.transfers import Elementwise, Transfer
+from codegen.schedule.transfers import Moves, Transfer
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
 
@@ -259,7 +259,7 @@ class _Maker:
         bits = self.target.bits
         if bits < 8:
             value = element[0] & ((1 << bits) - 1)
-            if isinstance(inner, Elementwise):
+            if isinstance(inner, Moves) and inner.target.bits < 8:
                 return value, 0
             element = bytes([sum(value << k for k in range(0, 8, bits))])
         return repeated(element)

@@ -66,9 +66,13 @@ def transfer_passes() -> tuple[Pass, ...]:
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_rows import stage_rows
     from codegen.passes.stream_lines import stream_lines
+    from codegen.passes.tile_axes import tile_axes
+    from codegen.passes.vectorize_axes import vectorize_axes
 
     return (
         lower_transfer,
+        tile_axes,
+        vectorize_axes,
         prefetch_later_entry,
         stream_lines,
         stage_rows,

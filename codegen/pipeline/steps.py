@@ -23,14 +23,17 @@ from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.schedule.choose import misaligned
+from codegen.schedule.directives import Prefetch
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
-    Elementwise,
     Gather,
+    Interleave,
+    Moves,
+    Transfer,
     TransferNest,
     group_table,
     kernel_name,
@@ -44,10 +47,6 @@ from codegen.support.settings import settings
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
-
-LENGTHS = dict.fromkeys(("pack bits", "unpack bits"), ("count", "columns"))
-OTHER_LENGTHS = ("rows", "count", "length")
-"""The arguments with the length of a transfer, of which it has one, by mode."""
 
 PANEL_SIZES = ("panel_columns", "together")
 """The arguments with the columns and layers of dense panels."""
@@ -86,11 +85,21 @@ def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str
     if schedule.strip is not None:
         full = box.axis(schedule.stripped).extent == schedule.strip
     if full:
-        names += ("columns",) if schedule.interleave == "dst" else LENGTHS.get(schedule.mode, OTHER_LENGTHS)
+        names += _lengths(nest.transfer)
     for name, loop in zip(loop_names(nest), nest.loops, strict=True):
         if loop.axis == schedule.row and loop.extent == schedule.rows:
             names.append(f"{name}_extent")
     return tuple(names)
+
+
+def _lengths(transfer: Transfer) -> tuple[str, ...]:
+    """The arguments with the length of a transfer, of which it has one."""
+    match transfer:
+        case Moves(loops=(long, *_)):
+            return (f"{long.axis}_extent",)
+        case Interleave(side=side):
+            return ("columns",) if side == "dst" else ("rows",)
+    return "count", "columns"
 
 
 def kernel_of(
@@ -137,7 +146,7 @@ def first_arguments(nest: TransferNest) -> tuple[str, ...]:
         *(GROUP_ARGUMENTS if group_table(inner) else ()),
         *(SEGMENT_ARGUMENTS if isinstance(inner, Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
-        *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),
+        *((PREFETCH_ARGUMENT,) if isinstance(inner, Moves) and inner.obeying(Prefetch) else ()),
     )
 
 

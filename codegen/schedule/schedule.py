@@ -222,7 +222,7 @@ class Schedule:
     strip        iterations of the loop `stripped` per transfer, counted by `strip_axis`; None: all
     row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
                  unless they have all; "" for none
-    prefetch     as in `Elementwise`
+    prefetch     whether single elements prefetch source lines, at a distance that the call passes
     """
 
     mode: Mode

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from codegen.ir.strided_box import Side
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.support.dataclasses import dataclass
 
 Size: TypeAlias = int | str
@@ -24,9 +26,16 @@ class Loop:
     A transpose also has loops inside: over other digits, and over tiles of "rows" or "columns", which have no
     extent and no strides here. In `TransposeRuns`, the extent of "columns" and of "layers" is the number of
     panels, and the strides of "layers" are those of a layer.
+
+    With a `table` of offsets in the source, there is no stride on that side.
     """
 
     axis: str
     extent: Size = 1
     src: Size = 0
     dst: Size = 0
+    table: OffsetTable | None = None
+
+    def stride(self, side: Side) -> Size:
+        """The stride of a side."""
+        return self.src if side == "src" else self.dst

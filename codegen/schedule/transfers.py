@@ -9,66 +9,84 @@ from __future__ import annotations
 
 from dataclasses import field, fields
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from codegen.ir.instructions import instruction
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Element
+from codegen.ir.streams import Stream
+from codegen.ir.strided_box import Element, Side
+from codegen.schedule.directives import Directive, Tail, Vectorize
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
 from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
-from codegen.schedule.transfer_loops import Loop, Size
+from codegen.schedule.transfer_loops import Loop, Size, int_size
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 from codegen.support.dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class CopyRun:
-    """Move `count` bytes that are contiguous on both sides; `stream` writes full lines past the cache."""
-
-    count: Size
-    stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule())
+D = TypeVar("D", bound=Directive)
 
 
 @dataclass(frozen=True, slots=True)
-class CopyChunks:
-    """Write `count` contiguous chunks of `width` bytes, each from its own source offset.
+class Moves:
+    """Move elements, convert them, or write padding, along the innermost loops of a nest.
 
-    `offsets` holds them; `stream` writes full lines past the cache.
+    for column in columns: for row in 2:  dst[4*column + 2*row] = src[2*column + row_src*row]    u16
+
+    loops       outermost first
+    target      the elements that are written
+    source      the elements that are read; None if the padding value is written
+    convert     the names of both element types of a conversion, after "swap " if bytes are reversed first
+    directives  how the loops run
     """
 
-    width: int
-    count: Size
-    offsets: OffsetTable
-    stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule())
+    loops: tuple[Loop, ...]
+    target: Element
+    source: Element | None
+    convert: tuple[str, str] | None = None
+    directives: tuple[Directive, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Reverse:
-    """Reverse each of `count` runs of `length` elements of `width` bytes; runs are contiguous on both sides.
-
-    The source offset is that of the first run's last element; `stream` writes full lines past the cache.
-    """
-
-    width: int
-    length: Size
-    count: Size = 1
-    stream: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FillRun:
-    """Write the padding pattern over `count` contiguous bytes."""
-
-    count: Size
+    def obeying(self, kind: type[D]) -> tuple[D, ...]:
+        """The directives of a kind."""
+        return tuple(x for x in self.directives if isinstance(x, kind))
 
     @property
     def stream(self) -> bool:
-        """Padding is stored through the cache."""
-        return False
+        """Whether lines are stored past the cache."""
+        return bool(self.obeying(Stream))
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the source is read backward along a loop."""
+        return any(isinstance(x.src, int) and x.src < 0 for x in self.loops)
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The axes of which super-vectors have all iterations, so that their extents are literals."""
+        lanes = dict(pair for v in self.obeying(Vectorize) for pair in v.lanes)
+        tails = {tail.axis for tail in self.obeying(Tail)}
+        return frozenset(x.axis for x in self.loops if x.extent == lanes.get(x.axis)) - tails
+
+    def packed(self, side: Side) -> tuple[str, ...]:
+        """The axes whose elements follow each other on a side, most minor first.
+
+        They end with the first axis whose extent is not a literal.
+        """
+        element = self.source if side == "src" else self.target
+        step = element.bits // 8 if element else 0
+        left = sorted(self.loops, key=lambda x: x.axis in self.whole)
+        found: list[str] = []
+        while following := next((x for x in left if x.stride(side) in (step, -step)), None):
+            found.append(following.axis)
+            left.remove(following)
+            if following.axis not in self.whole:
+                break
+            step *= int_size(following.extent)
+        return tuple(found)
+
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether super-vectors are read one after the other, to the end of the loop."""
+        is_packed = len(self.packed("src")) == len(self.loops)
+        return is_packed and not self.goes_back and bool(self.obeying(Tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +94,12 @@ class Interleave:
     """Move rows x columns elements of `width` bytes between a packed side and one with separate rows.
 
     On the packed side, a short digit is followed by the other digit without a gap: side "dst" interleaves 2,
-    3, 4 or 8 rows, side "src" deinterleaves as many columns. Side "" is any other pair of digits, too short
-    for registers.
+    3, 4 or 8 rows, side "src" deinterleaves as many columns. The lines of the packed side are not contiguous,
+    because its long digit is joined from several, or several groups alternate.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
-    `lines` holds the offset of each line of the packed side if its long digit is joined from several.
-    `groups` holds the offsets on both sides of groups that side "src" deinterleaves at the same time.
+    `lines` holds the offset of each line of the packed side. `groups` holds the offsets on both sides of
+    groups that side "src" deinterleaves at the same time.
     """
 
     width: int
@@ -90,31 +108,9 @@ class Interleave:
     row_step: Size
     column_step: Size
     side: PackedSide
+    lines: OffsetTable
     stream: bool = False
-    lines: OffsetTable | None = None
     groups: RowGroups | None = None
-
-    @property
-    def is_one_block(self) -> bool:
-        """Whether registers hold all deinterleaved rows, which fill lines one after the other.
-
-        The lines are contiguous on both sides. Their sizes are literals of the kernel.
-
-        for column in 4: for row in 16:  dst[16*column + row] = src[column + 4*row]      64 elements of a byte
-        """
-        if self.side != "src" or self.lines or self.groups:
-            return False
-        if not isinstance(self.rows, int) or not isinstance(self.columns, int):
-            return False
-        size = self.rows * self.width
-        in_lines = self.column_step == size and self.columns * size % LINE_BYTES == 0
-        return in_lines and (self.columns, self.rows) in instruction("interleaved").shapes[8 * self.width]
-
-    @property
-    def reads_in_order(self) -> bool:
-        """Whether contiguous rows are deinterleaved with streaming stores, in blocks that are prefetched."""
-        in_order = self.stream and self.side == "src" and not self.lines and not self.groups
-        return in_order and not self.is_one_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +125,6 @@ class Gather:
     buffer_bytes: Size
     segments: Segments | None
     stream: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Elementwise:
-    """Move `count` elements one by one, or fill them with the padding value; steps are in units of the box.
-
-    `source` is None for a fill. With `convert`, the names of both element types, elements are converted; a
-    "swap " prefix reverses their bytes first. `prefetch` makes it prefetch source lines ahead, at a distance
-    that the call passes.
-    """
-
-    count: Size
-    dst_step: Size
-    src_step: Size
-    target: Element
-    source: Element | None
-    convert: tuple[str, str] | None = None
-    prefetch: bool = False
-
-    @property
-    def stream(self) -> bool:
-        """Elements are stored through the cache."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +170,13 @@ class RequestRun:
 
 
 Transfer: TypeAlias = (
-    CopyRun
-    | CopyChunks
+    Moves
     | RequestRun
-    | Reverse
-    | FillRun
     | Interleave
     | Shuffle
     | TransposeTiles
     | TransposeRuns
     | Gather
-    | Elementwise
     | PackBits
     | UnpackBits
 )
@@ -231,8 +200,7 @@ class TransferNest:
     @property
     def fills(self) -> bool:
         """Whether the padding value is written, and no source is read."""
-        inner = self.transfer
-        return isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and inner.source is None)
+        return isinstance(self.transfer, Moves) and self.transfer.source is None
 
     @property
     def scratch_bytes(self) -> Size:
@@ -247,7 +215,7 @@ class TransferNest:
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
         inner = self.transfer
-        own = inner.loops if isinstance(inner, TransposeTiles | TransposeRuns) else ()
+        own = inner.loops if isinstance(inner, Moves | TransposeTiles | TransposeRuns) else ()
         loops += [_loop_text(x) for x in (*self.loops, *own)]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
         return "\n".join([*lines, f"{'    ' * len(loops)}{described(inner)}", ""])
@@ -257,19 +225,16 @@ def _loop_text(loop: Loop) -> str:
     """A loop as text; the strides of loops over tiles depend on the tile, which the transfer has."""
     if loop.axis in ("rows", "columns", "layers"):
         return f"each tile of {loop.axis}:"
-    return f"{loop.axis} in {loop.extent}, dst += {loop.dst}, src += {loop.src}:"
+    src = f"src at {loop.table}" if loop.table else f"src += {loop.src}"
+    return f"{loop.axis} in {loop.extent}, dst += {loop.dst}, {src}:"
 
 
 KINDS: dict[type[Transfer], tuple[str, str]] = {
-    CopyChunks: ("chunks", "copy_chunks"),
-    CopyRun: ("run", "copy_runs"),
-    Elementwise: ("elements", "copy_elements"),
-    FillRun: ("padding", "fill_runs"),
     Gather: ("gather", "gather"),
     Interleave: ("interleave", "interleave"),
+    Moves: ("elements", "copy"),
     PackBits: ("pack bits", "pack_bits"),
     RequestRun: ("requests", "request_lines"),
-    Reverse: ("reverse", "reverse_runs"),
     Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),
     TransposeTiles: ("transpose", "transpose"),
@@ -279,13 +244,16 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
 
 
 def kernel_kind(transfer: Transfer) -> str:
-    """The prefix of a transfer's kernel names; interleaves include the side on which rows are packed."""
-    if not isinstance(transfer, Interleave):
-        return KINDS[type(transfer)][1]
-    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[transfer.side]
-    if transfer.groups:
-        return f"{name}_groups"
-    return f"{name}_lines" if transfer.lines else name
+    """The prefix of a transfer's kernel names."""
+    match transfer:
+        case Moves(source=None):
+            return "fill"
+        case Moves(convert=(_, _)):
+            return "convert"
+        case Interleave(side=side, groups=groups):
+            name = "interleave" if side == "dst" else "deinterleave"
+            return f"{name}_groups" if groups else f"{name}_lines"
+    return KINDS[type(transfer)][1]
 
 
 def structure_digest(nest: TransferNest, arguments: tuple[str, ...]) -> str:
@@ -300,6 +268,8 @@ def kernel_name(nest: TransferNest, digest: str) -> str:
 
 def described(transfer: Transfer) -> str:
     """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
+    if isinstance(transfer, Moves):
+        return _moves_text(transfer)
     shown = _given(transfer)
     schedule = shown.pop("schedule", None)
     shown.pop("loops", None)
@@ -313,6 +283,15 @@ def described(transfer: Transfer) -> str:
     kind, _ = KINDS[type(transfer)]
     listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
     return f"{''.join(how)}{kind}: {listed}"
+
+
+def _moves_text(moves: Moves) -> str:
+    """bf16(f32 src): Vectorize(x=32), Tail("x", "shift", 8, 1)"""
+    value = "padding"
+    if moves.source:
+        value = f"{moves.source.name} src"
+        value = "{1}({0} src)".format(*moves.convert) if moves.convert else value
+    return f"dst = {value}: {', '.join(map(str, moves.directives)) or 'element by element'}"
 
 
 def _given(record: Transfer | TileSchedule | RunSchedule) -> dict[str, object]:
@@ -344,8 +323,8 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     """The tables of offsets that a transfer reads, by the names of their arguments."""
     steps: dict[str, Size | OffsetTable | None] = {}
     match stmt:
-        case CopyChunks():
-            steps = {LINE_TABLE: stmt.offsets}
+        case Moves():
+            steps = dict.fromkeys((LINE_TABLE for x in stmt.loops if x.table), stmt.loops[0].table)
         case Interleave():
             steps = {LINE_TABLE: stmt.lines}
         case Shuffle():

@@ -77,7 +77,7 @@ class TransposeTiles(_Scheduled):
     If tiles are staged by rows, each goes through a panel in cache, from which full lines are stored wherever
     result rows begin. The innermost loop is then the one over tiles of rows.
 
-    With `convert`, as in `Elementwise`, each element is converted. Otherwise both widths are the same.
+    With `convert`, as in `Moves`, each element is converted. Otherwise both widths are the same.
 
     With `lanes`, there are fewer columns than a block has: blocks read lanes, of which `columns` are stored.
     Blocks that may not are moved element by element.

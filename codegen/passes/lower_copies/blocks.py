@@ -8,6 +8,7 @@ from codegen.ir.index import Index
 from codegen.ir.instructions import converts_blocks
 from codegen.ir.nodes import Alloc, Let, Statement, Store, View
 from codegen.ir.values import Entries, Load, Local, Op, Step
+from codegen.passes.lane_orders import Lane, reordered
 from codegen.passes.lower_copies.lowered import converted
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Size
@@ -18,14 +19,17 @@ CONVERTED = "converted"
 """Scratch that holds the rows of one block."""
 
 
-def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
+def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Local | Op]:
     """The statements that assign the converted block at (i, j) to `block`, and its transpose.
 
     block = convert_f32_to_bf16(src[i, j] [16, 16])
     """
     before, block = _converted_block(t, src, index_of(j))
-    rows, columns = t.block
-    value = Op("transposed", (Local("block", block.dtype, t.block),), block.dtype, (columns, rows))
+    (rows, columns), apart = t.block, "pitch"
+    lanes = Lane(rows, apart, t.width), Lane(columns, t.width, apart)
+    value: Local | Op = Local("block", block.dtype, t.block)
+    for name, shape in reordered(lanes, t.width, t.width).instructions:
+        value = Op(name, (value,), value.dtype, shape)
     return (*before, Let("block", block)), value
 
 

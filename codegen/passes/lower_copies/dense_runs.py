@@ -14,7 +14,8 @@ from codegen.ir.building import (
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, Streamed, View
+from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, View
+from codegen.ir.streams import Stream
 from codegen.ir.values import IndexValue, Load, Op, Value
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import OffsetTable
@@ -69,7 +70,7 @@ def _run(t: TransposeRuns) -> tuple[Statement, ...]:
     """The lines of a run; fewer bytes before the first one and after the last one."""
     ends = View("out_end", "out", index_of("x")), View("row_end", "row", index_of("x"))
     few = Narrow("left", (*ends, Call("drain_part", ("out_end", "row_end", index_of("left")))))
-    blocks = Blocks((few,), streamed=(Streamed("headed" if t.stream else "aligned"),))
+    blocks = Blocks((few,), streamed=(Stream("headed" if t.stream else "aligned"),))
     return (loop("x", 0, "run_bytes", line("out", "row", "x"), step=LINE_BYTES, blocks=blocks),)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, Streamed, View
+from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, View
+from codegen.ir.streams import Stream
 from codegen.ir.values import Entries, IndexValue, Load, Local
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import LINES_MOVED, line, part
@@ -25,7 +26,7 @@ from codegen.schedule.transfers import Gather
 MEMORY = "buffer_memory"
 """The memory of the buffer, with a line in front."""
 
-LINES = Blocks(streamed=(Streamed("given"),))
+LINES = Blocks(streamed=(Stream("given"),))
 """The lines of a segment begin lines of the destination."""
 
 

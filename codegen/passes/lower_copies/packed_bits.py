@@ -5,7 +5,8 @@ from __future__ import annotations
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Let, Narrow, Statement, Store, Streamed, View
+from codegen.ir.nodes import Blocks, Call, For, Let, Narrow, Statement, Store, View
+from codegen.ir.streams import Stream
 from codegen.ir.values import Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
@@ -98,7 +99,7 @@ class _Run:
         narrower = [Narrow(WORD_BYTES, self.block(dst, src, WORD_BYTES))] * (self.line > WORD_BYTES)
         narrower.append(Narrow("left", self.part(dst, src, "left")))
         size = 1 if self.packs else self.group
-        way = Streamed("headed", PACKED_SHORT_BYTES // size, self.prefetch_bytes)
+        way = Stream("headed", PACKED_SHORT_BYTES // size, self.prefetch_bytes)
         blocks = Blocks(tuple(narrower), streamed=(way,) if stream else ())
         return loop("x", 0, count, *self.block(dst, src, self.line), step=self.line, blocks=blocks)
 

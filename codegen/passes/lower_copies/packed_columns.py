@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
-from codegen.ir.nodes import Blocks, Let, Narrow, Store, Streamed
+from codegen.ir.nodes import Blocks, Let, Narrow, Store
 from codegen.ir.packed_bits import COLUMNS
+from codegen.ir.streams import Stream
 from codegen.ir.values import Each, Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, named
 from codegen.schedule.limits import ROW_BUFFER_BYTES
@@ -47,9 +48,9 @@ class PackedColumns:
             what = f"dst[{{at}}{loose}] = un{name}(src[{{at}}{packed}])"
         how = f"Blocks of {self.rows}x{BLOCK}"
         few, one = (Narrow(n, self.block(dst, src, *self.offsets("x"), n)) for n in (SMALL, 1))
-        ways = [Streamed("begun", prefetch_bytes=prefetch_bytes)] * stream
+        ways = [Stream("begun", prefetch_bytes=prefetch_bytes)] * stream
         if stream and not self.packs:
-            ways.append(Streamed("staged", ROW_BUFFER_BYTES))
+            ways.append(Stream("staged", ROW_BUFFER_BYTES))
         blocks = Blocks((few, one), compact=True, streamed=tuple(ways))
         body = loop(
             "x", 0, columns, *self.block(dst, src, *self.offsets("x"), BLOCK), step=BLOCK, blocks=blocks

@@ -7,7 +7,8 @@ from dataclasses import replace
 from codegen.ir.blocks import Block, block_shape
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, rest, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store, Streamed, View
+from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store, View
+from codegen.ir.streams import Stream
 from codegen.ir.values import IndexValue, Op
 from codegen.passes.lower_copies.blocks import (
     converted_rows,
@@ -89,7 +90,7 @@ def tile_views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
 
 def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
-    streamed = (Streamed("given"),) if t.stream and not t.staged else ()
+    streamed = (Stream("given"),) if t.stream and not t.staged else ()
     inner = Blocks(streamed=streamed, prefetch_bytes=t.schedule.prefetch_bytes)
     if t.lanes:
         return (lower_short_rows(t, t.lanes, *views, replace(inner, staged=t.staged)),)

@@ -1,0 +1,39 @@
+"""How the lines of a loop are stored past the cache."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from codegen.support.dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Store full lines past the cache, if the address and the number of iterations allow this form.
+
+    A directive; of several, the first that applies is taken.
+
+    form    given    the caller ensures that blocks fill lines
+            full     all iterations fill lines, from the first one on
+            begun    the first iterations fill lines, and the others are stored through the cache
+            headed   the iterations before the first line are also stored through the cache
+            aligned  as headed, but the lines are stored through the cache as well
+            staged   rows begin anywhere in a line: they go through scratch
+    least           iterations from which on the form is faster
+    prefetch_bytes  the distance of prefetches in the source; 0 for none
+    entries_ahead   as in `Blocks`
+    """
+
+    form: Literal["given", "full", "begun", "headed", "aligned", "staged"]
+    least: int = 0
+    prefetch_bytes: int = 0
+    entries_ahead: int = 0
+
+    def __str__(self) -> str:
+        """Stream("headed", least=256)"""
+        own = {
+            "least": self.least,
+            "prefetch_bytes": self.prefetch_bytes,
+            "entries_ahead": self.entries_ahead,
+        }
+        return f'Stream("{self.form}"{"".join(f", {k}={v}" for k, v in own.items() if v)})'

@@ -1,0 +1,139 @@
+"""Select the instructions that put the lanes of a super-vector in another order, by what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from codegen.ir.instructions import instruction, instructions
+from codegen.ir.lines import LANE_BYTES
+from codegen.ir.strided_box import Side
+from codegen.ir.values import Step, VectorShape
+
+Order: TypeAlias = tuple[int, ...]
+"""The numbers of lanes, which count iterations in the order of the loops."""
+
+
+class Lane(NamedTuple):
+    """A vector dimension: its lanes, and the distances from one to the next on both sides."""
+
+    lanes: int
+    src: Step
+    dst: Step
+
+
+class Placed(NamedTuple):
+    """A super-vector in memory, as a load or a store has it.
+
+    Attributes:
+        shape: its dimensions, the one whose lanes are adjacent last.
+        steps: the distance from lane to lane of each.
+        first: the offset of its lowest element from that of the first iteration.
+        order: the number of each lane.
+    """
+
+    shape: VectorShape
+    steps: tuple[Step, ...]
+    first: int
+    order: Order
+
+
+class Moved(NamedTuple):
+    """How a super-vector is loaded, which instructions reorder it, and how it is stored.
+
+    Attributes:
+        load, store: both sides.
+        instructions: names and shapes of results.
+        beyond: whether lanes after those of the last iteration are stored as well.
+    """
+
+    load: Placed
+    instructions: tuple[tuple[str, VectorShape], ...]
+    store: Placed
+    beyond: bool
+
+
+def reordered(lanes: tuple[Lane, ...], source_width: int, width: int) -> Moved:
+    """The load, the instructions and the store of a super-vector of elements that change their order.
+
+    dst[4*column + 2*row] = src[2*column + pitch*row], column 32, row 2 -> [2, 32], interleaved, [64]
+    dst[pitch*j + 4*i] = src[4*j + pitch*i], i 16, j 16                 -> [16, 16], transposed, [16, 16]
+
+    Lanes that fill no register are followed by others, if they are contiguous on both sides.
+    """
+    for load in _placed(lanes, "src", source_width):
+        for store in _placed(lanes, "dst", width):
+            found = _between(8 * width, load.shape, load.order, store.shape, store.order)
+            if found is not None:
+                return Moved(load, found, store, beyond=False)
+            register = (LANE_BYTES // width,)
+            if len(load.shape) == 1 and load.shape == store.shape and load.shape < register:
+                found = _between(8 * width, register, load.order, register, store.order)
+                if found is not None:
+                    wider = load._replace(shape=register), store._replace(shape=register)
+                    return Moved(wider[0], found, wider[1], beyond=True)
+    raise AssertionError(f"no instruction moves elements of {width} bytes by {lanes}")
+
+
+def _placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
+    """A super-vector on a side: with adjacent dimensions joined, then with all of its dimensions.
+
+    None of these if no dimension has adjacent lanes. Lanes at entries of a table are rows of one element.
+    """
+
+    def step(k: int) -> Step:
+        return lanes[k].src if side == "src" else lanes[k].dst
+
+    def distance(k: int) -> int:
+        own = step(k)
+        return abs(own) if isinstance(own, int) else 1 << 62
+
+    far_first = sorted(range(len(lanes)), key=lambda k: (-distance(k), lanes[k].lanes))
+    nearest = step(far_first[-1])
+    if isinstance(nearest, int) and abs(nearest) != width:
+        return
+    numbers = np.arange(prod(lane.lanes for lane in lanes)).reshape([lane.lanes for lane in lanes])
+    first = 0
+    for k, lane in enumerate(lanes):
+        if isinstance(back := step(k), int) and back < 0:
+            first += back * (lane.lanes - 1)
+            numbers = np.flip(numbers, k)
+    order = tuple(numbers.transpose(far_first).ravel().tolist())
+    whole = [(lanes[k].lanes, abs(s) if isinstance(s := step(k), int) else s) for k in far_first]
+    if not isinstance(nearest, int):  # each lane has an address of its own
+        whole.append((1, width))
+    joined = list(whole)
+    while len(joined) > 1 and joined[-2][1] == joined[-1][0] * width:
+        joined[-2:] = [(joined[-2][0] * joined[-1][0], width)]
+    for dims in dict.fromkeys((tuple(joined), tuple(whole))):
+        yield Placed(tuple(n for n, _ in dims), tuple(s for _, s in dims), first, order)
+
+
+@lru_cache(maxsize=256)
+def _between(
+    bits: int, shape: VectorShape, order: Order, to: VectorShape, wanted: Order
+) -> tuple[tuple[str, VectorShape], ...] | None:
+    """The instructions from one order of lanes to another; None if there are none.
+
+    Of several, the one that is cheap on most CPU levels is taken.
+    """
+    if (shape, order) == (to, wanted):
+        return ()
+    numbers = np.full(prod(shape), -1)
+    numbers[: len(order)] = order
+    for each in sorted(instructions(), key=lambda x: (-len(x.levels), x.cost)):
+        if not each.permutes or shape not in each.shapes.get(bits, ()):
+            continue
+        made = each.run(numbers.reshape(shape))
+        if made.ravel()[: len(wanted)].tolist() != list(wanted):
+            continue
+        if made.shape == to:
+            return ((each.name, to),)
+        flat = instruction("rows_in_line")
+        if made.shape in flat.shapes.get(bits, ()) and made.size == prod(to) and len(to) == 1:
+            return (each.name, made.shape), (flat.name, to)
+    return None

@@ -1,0 +1,90 @@
+"""Directives: how the loops of a nest run. One pass obeys each, whatever the nest copies.
+
+Vectorize(column=32, row=2), Tail("column", "shift", 16, 8, 1), Stream("begun")
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from codegen.ir.streams import Stream
+from codegen.support.dataclasses import dataclass
+
+REST = 0
+"""The size of a tail that moves all of the iterations that are left at once, by an instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Run a loop in blocks of `size` iterations. The loops over the blocks of all axes are outside."""
+
+    axis: str
+    size: int
+
+    def __str__(self) -> str:
+        return f'Tile("{self.axis}", {self.size})'
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorize:
+    """Run iterations of loops at once, as the lanes of a super-vector.
+
+    lanes  the iterations of each loop, outermost first
+    """
+
+    lanes: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return f"Vectorize({', '.join(f'{axis}={count}' for axis, count in self.lanes)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How the iterations of a vectorized loop run that fill no super-vector.
+
+    how    shift   the last super-vector begins early enough to be full; narrower ones where there are too few
+           narrow  narrower super-vectors follow
+    sizes  the iterations of narrower super-vectors, widest first; the last is 1 or `REST`
+    """
+
+    axis: str
+    how: Literal["shift", "narrow"]
+    sizes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        sizes = (str(size) if size != REST else "REST" for size in self.sizes)
+        return f'Tail("{self.axis}", "{self.how}", {", ".join(sizes)})'
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBlock:
+    """Copy a run of this many bytes or more by the instruction `copy_block`, which is memcpy."""
+
+    least: int
+
+    def __str__(self) -> str:
+        return f"CopyBlock({self.least})"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Between runs of iterations, request lines of the source at a distance that each call passes."""
+
+    axis: str
+    iterations: int
+
+    def __str__(self) -> str:
+        return f'Prefetch("{self.axis}", {self.iterations})'
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """After each super-vector, request the source this many bytes further on."""
+
+    distance_bytes: int
+
+    def __str__(self) -> str:
+        return f"Ahead({self.distance_bytes})"
+
+
+Directive: TypeAlias = Tile | Vectorize | Tail | CopyBlock | Stream | Prefetch | Ahead
