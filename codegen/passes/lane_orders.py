@@ -65,8 +65,8 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int) -> Moved:
 
     Lanes that fill no register are followed by others, if they are contiguous on both sides.
     """
-    for load in _placed(lanes, "src", source_width):
-        for store in _placed(lanes, "dst", width):
+    for load in placed(lanes, "src", source_width):
+        for store in placed(lanes, "dst", width):
             found = _between(8 * width, load.shape, load.order, store.shape, store.order)
             if found is not None:
                 return Moved(load, found, store, beyond=False)
@@ -79,7 +79,7 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int) -> Moved:
     raise AssertionError(f"no instruction moves elements of {width} bytes by {lanes}")
 
 
-def _placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
+def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
     """A super-vector on a side: with adjacent dimensions joined, then with all of its dimensions.
 
     None of these if no dimension has adjacent lanes. Lanes at entries of a table are rows of one element.

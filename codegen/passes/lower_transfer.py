@@ -16,8 +16,6 @@ from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.joined_rows import lower_interleave
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.moves import lower_moves
-from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
-from codegen.passes.lower_copies.requests import lower_requests
 from codegen.passes.lower_copies.shuffles import lower_shuffle
 from codegen.passes.lower_copies.transposes import lower_transpose
 from codegen.schedule.offset_tables import OFFSET_TABLES
@@ -28,11 +26,8 @@ from codegen.schedule.transfers import (
     Gather,
     Interleave,
     Moves,
-    PackBits,
-    RequestRun,
     Transfer,
     TransferNest,
-    UnpackBits,
     kernel_name,
     structure_digest,
     table_arguments,
@@ -43,12 +38,9 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
     Interleave: lower_interleave,
     Moves: lower_moves,
-    PackBits: lower_packing,
-    RequestRun: lower_requests,
     Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,
     TransposeTiles: lower_transpose,
-    UnpackBits: lower_unpacking,
 }
 """The lowering of each kind of transfer."""
 
@@ -116,7 +108,8 @@ def _entry(nest: TransferNest) -> list[Statement]:
 
 def _views(nest: TransferNest, around: Loop, outer: str, *, opaque: bool) -> list[Statement]:
     """The views of both sides in one iteration of a loop; `outer` is the suffix of the views around it."""
-    sides = [("dst", around.dst)] if not isinstance(nest.transfer, RequestRun) else []
+    requests = isinstance(nest.transfer, Moves) and nest.transfer.requests
+    sides = [("dst", around.dst)] if not requests else []
     sides += [("src", around.src)] if not nest.fills else []
     return [
         View(f"{side}_{around.axis}", f"{side}{outer}", times(around.axis, stride), opaque)

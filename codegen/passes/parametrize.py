@@ -16,11 +16,8 @@ from codegen.schedule.transfers import (
     Gather,
     Interleave,
     Moves,
-    PackBits,
-    RequestRun,
     Transfer,
     TransferNest,
-    UnpackBits,
 )
 from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 from codegen.support.dataclasses import dataclass
@@ -99,8 +96,6 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
     match transfer:
         case Moves():
             return _moves(size, transfer)
-        case RequestRun():
-            return named("count")
         case Interleave(side=side):
             # On the packed side, the short digit is a literal, and so is the step over it.
             names = ("row_step", "columns") if side == "dst" else ("column_step", "rows")
@@ -116,12 +111,6 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             return _runs(size, transfer)
         case Gather():
             return replace(transfer, segments=None, buffer_bytes=size("buffer_bytes", transfer.buffer_bytes))
-        case PackBits(src_step=step) | UnpackBits(dst_step=step):
-            # The bytes of a column remain a literal, and so does a step of 1.
-            name = "src_step" if isinstance(transfer, PackBits) else "dst_step"
-            if transfer.columns != 1:
-                return named("columns", name)
-            return named("count", *([] if step == 1 else [name]))
 
 
 def axis_names(nest: TransferNest, schedule: Schedule) -> str:

@@ -11,12 +11,24 @@ from codegen.ir.blocks import block_shape
 from codegen.ir.element_types import INTEGER_TYPES
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.packed_bits import COLUMNS
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, Element, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
-from codegen.schedule.directives import REST, Ahead, CopyBlock, Directive, Prefetch, Tail, Tile, Vectorize
+from codegen.schedule.directives import (
+    REST,
+    Ahead,
+    CopyBlock,
+    Directive,
+    Prefetch,
+    Request,
+    Tail,
+    Tile,
+    Vectorize,
+)
 from codegen.schedule.limits import (
+    PACKED_SHORT_BYTES,
     REVERSAL_STREAMED_BYTES,
     ROW_BUFFER_BYTES,
     RUN_LONG_BYTES,
@@ -31,15 +43,15 @@ from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import (
     Interleave,
     Moves,
-    PackBits,
-    RequestRun,
     Transfer,
     TransferNest,
-    UnpackBits,
 )
 from codegen.schedule.transposes import Transpose, TransposeTiles
 
 BYTE = Element("u8", 8)
+
+WORD_BYTES = 8
+"""Packed bytes of the super-vectors after the last full line."""
 
 LEAST_CONVERTED, MOST_CONVERTED = 16, 32
 """Elements that are converted together: a line or more on one side."""
@@ -64,7 +76,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "reverse":
             transfer = _reversed(box, inner, stream=schedule.stream)
         case "request":
-            transfer = RequestRun(inner[0].extent * box.width)
+            lines = Vectorize((("x", LINE_BYTES),))
+            transfer = Moves(_bytes_of(box, inner[0]), BYTE, BYTE, None, (Request(), lines))
         case "fill":
             transfer, unit_bits = _filled(inner[0].extent * box.target.bits // 8), 8
         case "interleave" if not schedule.interleave:
@@ -80,7 +93,7 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "elements":
             transfer = _elements(box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch)
         case "pack bits" | "unpack bits":
-            transfer, unit_bits = _bits(box, inner, schedule), 8
+            transfer, unit_bits = _codes(box, inner, schedule), 8
         case mode:
             raise AssertionError(f"select_transfer: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their transfers in bytes
@@ -113,9 +126,13 @@ def _run(box: StridedBox, axis: Axis, schedule: Schedule) -> Moves:
         full = Stream("full", prefetch_bytes=schedule.runs.prefetch_bytes)
         streams = (full, Stream("headed", RUN_SHORT_BYTES))
         streams = (Stream("headed"),) if box.entries else streams
-    loops = (Loop("x", axis.extent * box.width, 1, 1),)
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", (REST,))
-    return Moves(loops, BYTE, BYTE, None, (*lines, *streams))
+    return Moves(_bytes_of(box, axis), BYTE, BYTE, None, (*lines, *streams))
+
+
+def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
+    """The loop over the bytes of elements along a contiguous axis."""
+    return (Loop("x", axis.extent * box.width, 1, 1),)
 
 
 def _filled(size_bytes: int) -> Moves:
@@ -316,11 +333,34 @@ def _converts_in_registers(box: StridedBox, axis: Axis) -> bool:
     return (axis.src, axis.dst) == (box.source_width, box.width)
 
 
-def _bits(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> PackBits | UnpackBits:
-    """The packed loop is last in `inner`; a loop before it runs over the columns."""
-    packed, columns = inner[-1], inner[0].extent if len(inner) > 1 else 1
-    bits = min(box.source_width, box.width)
-    count = packed.extent * bits // 8
-    if schedule.mode == "pack bits":
-        return PackBits(bits, count, packed.src // 8, columns, schedule.stream, schedule.runs)
-    return UnpackBits(bits, count, packed.dst // 8, columns, schedule.stream, schedule.runs)
+def _codes(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+    """Codes of a few bits in bytes: contiguous, some bytes apart, or in columns that follow each other.
+
+    The packed loop is last in `inner`; a loop before it runs over the columns.
+    """
+    *columns, packed = inner
+    packs, bits = schedule.mode == "pack bits", min(box.source_width, box.width)
+    group, step = 8 // bits, packed.stride("src" if packs else "dst") // 8
+    column_bytes = packed.extent // group
+    loose, code = Element("u8", 8), Element(f"u{bits}", bits)
+
+    def moves(count: int, far: int, near: int, codes: int, *directives: Directive) -> Moves:
+        """`count` times `codes` codes, `far` loose bytes and `near` packed bytes apart."""
+        x = Loop("x", count, *((far, near) if packs else (near, far)))
+        within = Loop("code", codes, *((step, 0) if packs else (0, step)))
+        return Moves((x, within), *((code, loose) if packs else (loose, code)), None, directives)
+
+    ahead, stream = schedule.runs.prefetch_bytes, schedule.stream
+    if columns:
+        _, few, many = COLUMNS
+        streams = [Stream("begun", prefetch_bytes=ahead)] * stream
+        streams += [Stream("staged", ROW_BUFFER_BYTES)] * (stream and not packs)
+        blocks = Vectorize((("x", many), ("code", packed.extent))), Tail("x", "clamp", (few, 1))
+        return moves(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
+    if step != 1:
+        return moves(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))
+    line = LINE_BYTES if packs else LINE_BYTES // group
+    sizes = (WORD_BYTES, REST) if line > WORD_BYTES else (REST,)
+    lines = Vectorize((("x", line), ("code", group))), Tail("x", "shift", sizes)
+    headed = Stream("headed", PACKED_SHORT_BYTES // (1 if packs else group), ahead)
+    return moves(column_bytes, group, 1, group, *lines, *[headed] * stream)

@@ -99,7 +99,7 @@ def _lengths(transfer: Transfer) -> tuple[str, ...]:
             return (f"{long.axis}_extent",)
         case Interleave(side=side):
             return ("columns",) if side == "dst" else ("rows",)
-    return "count", "columns"
+    return ()
 
 
 def kernel_of(

@@ -43,12 +43,13 @@ class Tail:
     """How the iterations of a vectorized loop run that fill no super-vector.
 
     how    shift   the last super-vector begins early enough to be full; narrower ones where there are too few
+           clamp   the same, in one loop with a limit of the index: large super-vectors share their code
            narrow  narrower super-vectors follow
     sizes  the iterations of narrower super-vectors, widest first; the last is 1 or `REST`
     """
 
     axis: str
-    how: Literal["shift", "narrow"]
+    how: Literal["shift", "clamp", "narrow"]
     sizes: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -87,4 +88,12 @@ class Ahead:
         return f"Ahead({self.distance_bytes})"
 
 
-Directive: TypeAlias = Tile | Vectorize | Tail | CopyBlock | Stream | Prefetch | Ahead
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Request the lines of the source, which a later copy reads, instead of copying them."""
+
+    def __str__(self) -> str:
+        return "Request()"
+
+
+Directive: TypeAlias = Tile | Vectorize | Tail | CopyBlock | Stream | Prefetch | Ahead | Request

@@ -7,13 +7,14 @@ bits for elements of packed storage that move one by one.
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import fields
 from hashlib import sha256
+from math import prod
 from typing import TypeAlias, TypeVar
 
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Directive, Tail, Vectorize
+from codegen.schedule.directives import Directive, Request, Tail, Vectorize
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
 from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
@@ -30,6 +31,9 @@ class Moves:
     """Move elements, convert them, or write padding, along the innermost loops of a nest.
 
     for column in columns: for row in 2:  dst[4*column + 2*row] = src[2*column + row_src*row]    u16
+
+    Codes of 1, 2 or 4 bits are packed into bytes, or unpacked, along the last loop, which has no stride on
+    the packed side. In a nest that counts bits, they move one by one.
 
     loops       outermost first
     target      the elements that are written
@@ -54,6 +58,23 @@ class Moves:
         return bool(self.obeying(Stream))
 
     @property
+    def requests(self) -> bool:
+        """Whether lines of the source are requested, and nothing is stored."""
+        return bool(self.obeying(Request))
+
+    @property
+    def fills(self) -> bool:
+        """Whether the padding value is written, and no source is read."""
+        return self.source is None
+
+    @property
+    def copies(self) -> bool:
+        """Whether elements of whole bytes are moved as they are."""
+        return (
+            self.convert is None and self.source is not None and min(self.source.bits, self.target.bits) >= 8
+        )
+
+    @property
     def goes_back(self) -> bool:
         """Whether the source is read backward along a loop."""
         return any(isinstance(x.src, int) and x.src < 0 for x in self.loops)
@@ -71,9 +92,12 @@ class Moves:
         They end with the first axis whose extent is not a literal.
         """
         element = self.source if side == "src" else self.target
-        step = element.bits // 8 if element else 0
-        left = sorted(self.loops, key=lambda x: x.axis in self.whole)
-        found: list[str] = []
+        if element is None:
+            return ()
+        # Codes in bytes follow each other along whole axes.
+        found = [x.axis for x in self.loops if element.bits < 8 and x.axis in self.whole]
+        step = element.bits * prod(int_size(x.extent) for x in self.loops if x.axis in found) // 8
+        left = sorted((x for x in self.loops if x.axis not in found), key=lambda x: x.axis in self.whole)
         while following := next((x for x in left if x.stride(side) in (step, -step)), None):
             found.append(following.axis)
             left.remove(following)
@@ -127,59 +151,7 @@ class Gather:
     stream: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PackBits:
-    """Pack 8/bits one-byte elements into each of `count` bytes, low bits first; src_step in bytes.
-
-    This repeats for `columns` columns, 1 byte apart in the source and `count` bytes apart in the destination.
-    """
-
-    bits: int
-    count: Size
-    src_step: Size
-    columns: Size = 1
-    stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule())
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackBits:
-    """Unpack each of `count` bytes into 8/bits one-byte elements; dst_step in bytes.
-
-    This repeats for `columns` columns, `count` bytes apart in the source and 1 byte apart in the destination.
-    """
-
-    bits: int
-    count: Size
-    dst_step: Size
-    columns: Size = 1
-    stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule())
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRun:
-    """Request the lines of `count` contiguous bytes of the source, which a later copy reads."""
-
-    count: Size
-
-    @property
-    def stream(self) -> bool:
-        """Nothing is stored."""
-        return False
-
-
-Transfer: TypeAlias = (
-    Moves
-    | RequestRun
-    | Interleave
-    | Shuffle
-    | TransposeTiles
-    | TransposeRuns
-    | Gather
-    | PackBits
-    | UnpackBits
-)
+Transfer: TypeAlias = Moves | Interleave | Shuffle | TransposeTiles | TransposeRuns | Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +172,7 @@ class TransferNest:
     @property
     def fills(self) -> bool:
         """Whether the padding value is written, and no source is read."""
-        return isinstance(self.transfer, Moves) and self.transfer.source is None
+        return isinstance(self.transfer, Moves) and self.transfer.fills
 
     @property
     def scratch_bytes(self) -> Size:
@@ -233,12 +205,9 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     Gather: ("gather", "gather"),
     Interleave: ("interleave", "interleave"),
     Moves: ("elements", "copy"),
-    PackBits: ("pack bits", "pack_bits"),
-    RequestRun: ("requests", "request_lines"),
     Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),
     TransposeTiles: ("transpose", "transpose"),
-    UnpackBits: ("unpack bits", "unpack_bits"),
 }
 """The names of kinds of transfers in text, and the prefixes of their kernels' names."""
 
@@ -248,6 +217,8 @@ def kernel_kind(transfer: Transfer) -> str:
     match transfer:
         case Moves(source=None):
             return "fill"
+        case Moves() if transfer.requests:
+            return "request"
         case Moves(convert=(_, _)):
             return "convert"
         case Interleave(side=side, groups=groups):
@@ -288,6 +259,8 @@ def described(transfer: Transfer) -> str:
 def _moves_text(moves: Moves) -> str:
     """bf16(f32 src): Vectorize(x=32), Tail("x", "shift", 8, 1)"""
     value = "padding"
+    if moves.requests:
+        return f"src: {', '.join(map(str, moves.directives))}"
     if moves.source:
         value = f"{moves.source.name} src"
         value = "{1}({0} src)".format(*moves.convert) if moves.convert else value

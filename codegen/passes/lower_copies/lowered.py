@@ -11,6 +11,9 @@ from codegen.ir.values import Load, Local, Op
 from codegen.schedule.transfers import TransferNest
 from codegen.support.dataclasses import dataclass
 
+FILL = ("fill_low", "fill_high")
+"""The arguments with the padding pattern, as two eight-byte numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sides:

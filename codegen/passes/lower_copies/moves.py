@@ -8,7 +8,8 @@ from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Load, Local, Op, Value
-from codegen.passes.lower_copies.lowered import Lowered, Sides, converted, moved_element
+from codegen.passes.lower_copies.lowered import FILL, Lowered, Sides, converted, moved_element
+from codegen.passes.lower_copies.super_vectors import super_vector
 from codegen.schedule.directives import Vectorize
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfer_loops import Loop
@@ -16,9 +17,6 @@ from codegen.schedule.transfers import Moves, offset_tables
 
 WORD_BITS = 64
 """LLVM does not vectorize loops over wider elements."""
-
-FILL = ("fill_low", "fill_high")
-"""The arguments with the padding pattern, as two eight-byte numbers."""
 
 
 def lower_moves(moves: Moves, sides: Sides) -> Lowered:
@@ -30,8 +28,14 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
 
     Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
     """
-    body = _packed(moves, sides) if sides.in_bits else _element(moves, sides)
-    for x in reversed(moves.loops):
+    loops = moves.loops
+    if sides.in_bits:
+        body = _packed(moves, sides)
+    elif moves.copies or moves.fills or moves.convert:
+        body = _element(moves, sides)
+    else:  # a byte of codes
+        loops, (body, _) = moves.loops[:1], super_vector(moves, sides, 1)
+    for x in reversed(loops):
         body = (loop(x.axis, 0, x.extent, *body),)
     unit = "bits" if sides.in_bits else "bytes"
     how = ", ".join(map(str, moves.directives)) or f"Element by element, strides in {unit}"
@@ -92,6 +96,8 @@ def _packed(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
 def _what(moves: Moves) -> str:
     """What moves, for readers: dst[{at}column, row] = src[{at}row, column], column < n, row < 2, u16."""
     ranges = "".join(f", {x.axis} < {x.extent}" for x in moves.loops)
+    if moves.requests:
+        return f"src[{{at}}{_indices(moves, 'src')}]{ranges}"
     return f"dst[{{at}}{_indices(moves, 'dst')}] = {_value(moves)}{ranges}, {moves.target.name}"
 
 

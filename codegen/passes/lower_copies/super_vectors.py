@@ -1,0 +1,106 @@
+"""The statements of a copy that move a super-vector of elements, or the few that are left."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.ir.building import plus, times
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Call, Let, Statement, Store, View
+from codegen.ir.values import Each, Entries, Load, Local, Op, Step
+from codegen.passes.lane_orders import Lane, Placed, placed, reordered
+from codegen.passes.lower_copies.lowered import FILL, Sides, converted, named
+from codegen.schedule.directives import Vectorize
+from codegen.schedule.offset_tables import LINE_TABLE
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Moves
+
+PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
+"""A line of padding."""
+
+
+def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statement, ...], bool]:
+    """`count` iterations of the first loop with all of the others, and whether lanes after them are stored.
+
+    block = src[2*column] [2, 32]; dst[4*column] = interleaved(block) [64]
+    block = src[2*x] [128];        dst[x] = packed_4(block) [64]
+    """
+    long, *_ = moves.loops
+    if moves.requests:
+        return (Call("prefetch_line", (plus(sides.src, times(long.axis, long.src)),)),), False
+    to = times(long.axis, long.dst)
+    if moves.source is None:
+        return (Store(sides.dst, (to,), PATTERN, (0,), (1,)),), False
+    if min(moves.target.bits, moves.source.bits) < 8:
+        return _codes(moves, sides, count), False
+    found = reordered(_lanes(moves, count), moves.source.bits // 8, moves.target.bits // 8)
+    value = converted(moves.convert, _load(moves, sides, found.load, f"bits{moves.source.bits}"))
+    to = plus(to, found.store.first)
+    if isinstance(value, Load) and not found.instructions:
+        return (Store(sides.dst, (to,), value, *_dimensions(found.store)),), False
+    block = Let("block", value)
+    moved: Local | Op = named(block.name, value)
+    for name, shape in found.instructions:
+        moved = Op(name, (moved,), moved.dtype, shape)
+    return (block, Store(sides.dst, (to,), moved, *_dimensions(found.store))), found.beyond
+
+
+def few_bytes(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
+    """The iterations that are `left`, by an instruction for any number of bytes."""
+    long, *_ = moves.loops
+    to, at, left = times(long.axis, long.dst), times(long.axis, long.src), index_symbol("left")
+    if moves.source is None:
+        return View("tail", sides.dst, to), Call("fill_part", ("tail", left, *map(index_symbol, FILL)))
+    bits = min(moves.target.bits, moves.source.bits)
+    name = "copy_part"
+    if bits < 8:
+        name = f"pack_part_{bits}" if moves.target.bits == bits else f"unpack_part_{bits}"
+    ends = View(f"{sides.dst}_at", sides.dst, to), View(f"{sides.src}_at", sides.src, at)
+    return *ends, Call(name, (ends[0].name, ends[1].name, left))
+
+
+def _codes(moves: Moves, sides: Sides, count: int) -> tuple[Statement, ...]:
+    """Codes that are packed into bytes, or unpacked: contiguous ones, or rows of them."""
+    assert moves.source is not None, "codes are read"
+    packs, bits = moves.target.bits < 8, min(moves.target.bits, moves.source.bits)
+    long, *_ = moves.loops
+    lanes = tuple(x for x in _lanes(moves, count) if x.lanes > 1)
+    loose = next(placed(lanes, "src" if packs else "dst", 1))
+    if loose.first:  # codes that go backward are rows of one
+        (lane,) = lanes
+        loose = Placed((lane.lanes, 1), (lane.src if packs else lane.dst, 1), 0, ())
+    packed = Placed((prod(loose.shape) * bits // 8,), (1,), 0, ())
+    name = f"packed_{bits}" if packs else f"unpacked_{bits}"
+    if len(loose.shape) > 1:
+        name = f"{name}_from_rows" if packs else f"{name}_into_{loose.shape[0]}_rows"
+        pitch, step = loose.steps
+        assert isinstance(pitch, int | str), "rows are steps apart"
+        loose = loose._replace(steps=(Each(pitch), step))
+    read, write = (loose, packed) if packs else (packed, loose)
+    block = Op(name, (_load(moves, sides, read, "bits8"),), "bits8", write.shape)
+    store = Store(sides.dst, (times(long.axis, long.dst),), named("block", block), *_dimensions(write))
+    return Let("block", block), store
+
+
+def _lanes(moves: Moves, count: int) -> tuple[Lane, ...]:
+    """The vector dimensions with `count` lanes in the first one."""
+    (vectors,) = moves.obeying(Vectorize)
+    counts = {**dict(vectors.lanes), moves.loops[0].axis: count}
+    return tuple(Lane(counts[x.axis], _source_step(x), x.dst) for x in moves.loops)
+
+
+def _source_step(x: Loop) -> Step:
+    """The distance from lane to lane in the source."""
+    return Entries(LINE_TABLE, index_symbol(x.axis)) if x.table else x.src
+
+
+def _load(moves: Moves, sides: Sides, read: Placed, dtype: str) -> Load:
+    long, *_ = moves.loops
+    at: Index = plus(times(long.axis, long.src), read.first)
+    return Load(sides.src, (at,), dtype, read.shape, *_dimensions(read))
+
+
+def _dimensions(found: Placed) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    """The subscripts along which the dimensions of a super-vector vary, and their steps."""
+    return (0,) * len(found.shape), found.steps
