@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from codegen.support.dataclasses import dataclass
+from codegen.support.dataclasses import as_call, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,4 @@ class Stream:
     prefetch_bytes: int = 0
     entries_ahead: int = 0
 
-    def __str__(self) -> str:
-        """Stream("headed", least=256)"""
-        own = {
-            "least": self.least,
-            "prefetch_bytes": self.prefetch_bytes,
-            "entries_ahead": self.entries_ahead,
-        }
-        return f'Stream("{self.form}"{"".join(f", {k}={v}" for k, v in own.items() if v)})'
+    __str__ = as_call

@@ -97,13 +97,13 @@ def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
     if isinstance(nearest, int) and abs(nearest) != width:
         return
     numbers = np.arange(prod(lane.lanes for lane in lanes)).reshape([lane.lanes for lane in lanes])
+    whole = [(lanes[k].lanes, step(k)) for k in far_first]
     first = 0
-    for k, lane in enumerate(lanes):
-        if isinstance(back := step(k), int) and back < 0:
-            first += back * (lane.lanes - 1)
-            numbers = np.flip(numbers, k)
+    if isinstance(nearest, int) and nearest < 0:  # the lowest element is the last one
+        first = nearest * (lanes[far_first[-1]].lanes - 1)
+        numbers = np.flip(numbers, far_first[-1])
+        whole[-1] = (lanes[far_first[-1]].lanes, width)
     order = tuple(numbers.transpose(far_first).ravel().tolist())
-    whole = [(lanes[k].lanes, abs(s) if isinstance(s := step(k), int) else s) for k in far_first]
     if not isinstance(nearest, int):  # each lane has an address of its own
         whole.append((1, width))
     joined = list(whole)

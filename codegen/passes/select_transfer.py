@@ -62,7 +62,7 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
 
     before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
     after:   for i in 9: dst += 512, src += 1200:
-               for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", REST)
+               for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", ("rest",))
     """
     outer = tuple(box.axis(name) for name in schedule.outer)
     inner = tuple(box.axis(name) for name in schedule.inner)

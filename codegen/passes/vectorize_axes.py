@@ -12,7 +12,7 @@ from codegen.ir.values import Local, Op
 from codegen.passes.lower_copies.lowered import FILL, Sides, sides_of
 from codegen.passes.lower_copies.moves import element_by_address
 from codegen.passes.lower_copies.super_vectors import PATTERN, few_bytes, super_vector
-from codegen.schedule.directives import REST, Ahead, CopyBlock, Tail, Vectorize
+from codegen.schedule.directives import Ahead, CopyBlock, Tail, Vectorize
 from codegen.schedule.transfers import Moves, TransferNest
 
 
@@ -23,7 +23,7 @@ def vectorize_axes(function: Function, nest: TransferNest) -> Function:
     after:   for column in 0..columns step 32:                       Vectorize(column=32, row=2)
                block = src[2*column] [2, 32]
                dst[4*column] = interleaved(block) [64]
-             narrower: 16, 8 and single columns                      Tail("column", "shift", 16, 8, 1)
+             narrower: 16, 8 and single columns                      Tail("column", "shift", (16, 8, 1))
 
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
     changes their order: see `lane_orders`.
@@ -63,9 +63,9 @@ def _widened(node: For, moves: Moves, sides: Sides) -> Statement:
     return made
 
 
-def _narrow(node: For, moves: Moves, sides: Sides, size: int) -> Narrow:
+def _narrow(node: For, moves: Moves, sides: Sides, size: int | str) -> Narrow:
     """Fewer iterations at once; single ones as they are, if their elements are only moved."""
-    if size == REST:
+    if isinstance(size, str):
         return Narrow("left", few_bytes(moves, sides))
     if size > 1 or not moves.copies:
         return Narrow(size, super_vector(moves, sides, size)[0])

@@ -1,6 +1,6 @@
 """Directives: how the loops of a nest run. One pass obeys each, whatever the nest copies.
 
-Vectorize(column=32, row=2), Tail("column", "shift", 16, 8, 1), Stream("begun")
+Vectorize(column=32, row=2), Tail("column", "shift", (16, 8, 1)), Stream("begun")
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from codegen.ir.streams import Stream
-from codegen.support.dataclasses import dataclass
+from codegen.support.dataclasses import as_call, dataclass
 
-REST = 0
+REST: Literal["rest"] = "rest"
 """The size of a tail that moves all of the iterations that are left at once, by an instruction."""
 
 
@@ -21,8 +21,7 @@ class Tile:
     axis: str
     size: int
 
-    def __str__(self) -> str:
-        return f'Tile("{self.axis}", {self.size})'
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,9 @@ class Tail:
 
     axis: str
     how: Literal["shift", "clamp", "narrow"]
-    sizes: tuple[int, ...]
+    sizes: tuple[int | Literal["rest"], ...]
 
-    def __str__(self) -> str:
-        sizes = (str(size) if size != REST else "REST" for size in self.sizes)
-        return f'Tail("{self.axis}", "{self.how}", {", ".join(sizes)})'
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,7 @@ class CopyBlock:
 
     least: int
 
-    def __str__(self) -> str:
-        return f"CopyBlock({self.least})"
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +70,7 @@ class Prefetch:
     axis: str
     iterations: int
 
-    def __str__(self) -> str:
-        return f'Prefetch("{self.axis}", {self.iterations})'
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +79,14 @@ class Ahead:
 
     distance_bytes: int
 
-    def __str__(self) -> str:
-        return f"Ahead({self.distance_bytes})"
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """Request the lines of the source, which a later copy reads, instead of copying them."""
 
-    def __str__(self) -> str:
-        return "Request()"
+    __str__ = as_call
 
 
 Directive: TypeAlias = Tile | Vectorize | Tail | CopyBlock | Stream | Prefetch | Ahead | Request

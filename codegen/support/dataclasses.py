@@ -216,3 +216,21 @@ def _freeze(cls: Any, own: frozenset[str], slots: bool) -> None:
         cls.__getstate__ = state_of
     if slots and "__setstate__" not in own:
         cls.__setstate__ = restore
+
+
+def as_call(record: Any) -> str:
+    """The call that makes a record, without the fields that have their defaults.
+
+    Tail("x", "shift", (16, 8, 1))    Stream("headed", least=256)
+    """
+    own = [(field, getattr(record, field.name)) for field in fields(record)]
+    given = [_text(value) for field, value in own if field.default is MISSING]
+    given += [f"{x.name}={_text(v)}" for x, v in own if x.default is not MISSING and v != x.default]
+    return f"{type(record).__name__}({', '.join(given)})"
+
+
+def _text(value: object) -> str:
+    """A number, a tuple of them, or text with the quotation marks of the project."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))}{',' * (len(value) == 1)})"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -31,9 +31,9 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
     loops = moves.loops
     if sides.in_bits:
         body = _packed(moves, sides)
-    elif moves.copies or moves.fills or moves.convert:
+    elif (moves.copies and not moves.requests) or moves.fills or moves.convert:
         body = _element(moves, sides)
-    else:  # a byte of codes
+    else:  # a byte of codes, or a byte that is requested
         loops, (body, _) = moves.loops[:1], super_vector(moves, sides, 1)
     for x in reversed(loops):
         body = (loop(x.axis, 0, x.extent, *body),)

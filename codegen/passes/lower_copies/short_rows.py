@@ -12,7 +12,7 @@ from codegen.passes.lower_copies.tile_loops import other_loops
 from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE
 from codegen.schedule.transposes import LaneReads, TransposeTiles
 
-OTHERS_OFFSET = "src_offset"
+OTHERS_OFFSET = "others_offset"
 """The local that holds the source offset of the other digits."""
 
 
