@@ -111,6 +111,13 @@ class Reordering(NamedTuple):
             return data.reshape(-1, (self.flip >> 3) + 1)[:, ::-1].reshape(-1)
         return _reversed_codes(data, 8 - self.flip) if self.flip else data
 
+    def first_restored(self, data: Array, size: int, fitted: Callable[[Array], Array]) -> Array:
+        """The first bytes that a format wrote; `fitted` takes `size` of them from where they begin."""
+        if not self.halves:
+            return self.restored(fitted(data))
+        half = data.size // 2
+        return fitted(data[data.size - half :] if size <= half else self.restored(data))
+
 
 PLAIN = Reordering("")
 
