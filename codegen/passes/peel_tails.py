@@ -26,6 +26,8 @@ def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
              for j in 0..j_whole step 64: C[j] = A[j] [64]
              for j in j_whole..m step 16: C[j] = A[j] [16]                j_live = min(m - j, 16) lanes
 
+    A block that the schedule prints whole is one value of 64 lanes, which LLVM splits into registers.
+
     A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
     If lines are streamed, a masked register handles the iterations before the first full line.
     """
@@ -117,7 +119,7 @@ class _Peel:
         out: list[Statement] = [*lets]
         step, block = loop.step // loop.size, plan.lanes * plan.registers
         once = replace(in_sizes(loop, plan.lanes, 0), lanes=plan.lanes)
-        full = replace(in_sizes(loop, block, 0), lanes=plan.lanes)
+        full = replace(in_sizes(loop, block, 0), lanes=block if plan.whole else plan.lanes)
         begin = first
         if plan.streamed:
             made, begin = line_head(self.names, once, plan.streamed, (first, last))

@@ -20,12 +20,14 @@ class VectorLoop:
     registers  registers per block
     tail       how the iterations that fill no block run; "" if there are none
     streamed   the array whose full lines the loop's only store to it writes past the cache, or ""
+    whole      whether a block is one value in the source, which LLVM splits into registers
     """
 
     lanes: int
     registers: int
     tail: Tail
     streamed: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
