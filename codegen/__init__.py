@@ -195,8 +195,11 @@ if _TYPE_CHECKING:
     from codegen.schedule.choose_strips import strips_text as strips_text
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
     from codegen.schedule.choose_tiles import transposed_tile as transposed_tile
+    from codegen.schedule.directives import Tail as Tail
+    from codegen.schedule.directives import Vectorize as Vectorize
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
     from codegen.schedule.machine import machine as machine
+    from codegen.schedule.read_directives import read_directives as read_directives
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
     from codegen.schedule.vector_size import MOST_DIMS as MOST_DIMS
@@ -319,8 +322,10 @@ _HOMES = {
     "schedule.choose_lanes": "choose_shape",
     "schedule.choose_strips": "strips_text",
     "schedule.choose_tiles": "runs_in_tiles transposed_tile",
+    "schedule.directives": "Tail Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
     "schedule.machine": "machine",
+    "schedule.read_directives": "read_directives",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",

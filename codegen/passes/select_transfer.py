@@ -62,7 +62,7 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
 
     before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
     after:   for i in 9: dst += 512, src += 1200:
-               for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", ("rest",))
+               for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", sizes=("rest",))
     """
     outer = tuple(box.axis(name) for name in schedule.outer)
     inner = tuple(box.axis(name) for name in schedule.inner)
@@ -104,7 +104,11 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
 def chunks(width: int, count: int, table: OffsetTable, schedule: Schedule) -> Moves:
     """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
     element, how = Element(f"u{8 * width}", 8 * width), schedule.runs
-    lines = Vectorize((("x", LINE_BYTES // width),)), Tail("x", "narrow", (1,)), Ahead(how.prefetch_bytes)
+    lines = (
+        Vectorize((("x", LINE_BYTES // width),)),
+        Tail("x", "narrow", sizes=(1,)),
+        Ahead(how.prefetch_bytes),
+    )
     full = Stream("full", prefetch_bytes=how.prefetch_bytes, entries_ahead=how.prefetch_chunks)
     streams = (full,) if schedule.stream else ()
     return Moves((Loop("x", count, 0, width, table),), element, element, None, (*lines, *streams))
@@ -126,7 +130,7 @@ def _run(box: StridedBox, axis: Axis, schedule: Schedule) -> Moves:
         full = Stream("full", prefetch_bytes=schedule.runs.prefetch_bytes)
         streams = (full, Stream("headed", RUN_SHORT_BYTES))
         streams = (Stream("headed"),) if box.entries else streams
-    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", (REST,))
+    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", sizes=(REST,))
     return Moves(_bytes_of(box, axis), BYTE, BYTE, None, (*lines, *streams))
 
 
@@ -137,7 +141,7 @@ def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
 
 def _filled(size_bytes: int) -> Moves:
     """A multiple of the repeated element, a line at a time; a line in the middle of it would not do."""
-    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", (REST,))
+    lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", sizes=(REST,))
     return Moves((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
 
 
@@ -150,14 +154,14 @@ def _reversed(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> Move
     length, *groups = inner
     elements = Loop("x", length.extent, length.src, length.dst)
     if not groups or groups[0].extent == 1:
-        lines = Vectorize((("x", line),)), Tail("x", "shift", (lane, 1) if lane > 1 else (1,))
+        lines = Vectorize((("x", line),)), Tail("x", "shift", sizes=(lane, 1) if lane > 1 else (1,))
         streams = (Stream("headed", REVERSAL_STREAMED_BYTES // box.width),) if stream else ()
         return _moves(box, (elements,), *lines, *streams)
     (group,) = groups
     loops = Loop("group", group.extent, group.src, group.dst), elements
     full = lane // length.extent
     lanes = Vectorize((("group", full), ("x", length.extent)))
-    tails = [Tail("group", "narrow", (1,))] * (lane > length.extent)
+    tails = [Tail("group", "narrow", sizes=(1,))] * (lane > length.extent)
     return _moves(box, loops, lanes, *tails)
 
 
@@ -320,7 +324,7 @@ def _elements(box: StridedBox, axis: Axis, *, prefetch: bool) -> Moves:
     if _converts_in_registers(box, axis):
         narrowest = min(box.width, box.source_width)
         lanes = min(max(LINE_BYTES // narrowest, LEAST_CONVERTED), MOST_CONVERTED)
-        how += [Vectorize((("x", lanes),)), Tail("x", "shift", (8, 1))]
+        how += [Vectorize((("x", lanes),)), Tail("x", "shift", sizes=(8, 1))]
     if prefetch:
         how.append(Prefetch("x", PREFETCH_ELEMENTS))
     return Moves(loops, box.target, box.source, box.conversion, tuple(how))
@@ -355,7 +359,7 @@ def _codes(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Move
         _, few, many = COLUMNS
         streams = [Stream("begun", prefetch_bytes=ahead)] * stream
         streams += [Stream("staged", ROW_BUFFER_BYTES)] * (stream and not packs)
-        blocks = Vectorize((("x", many), ("code", packed.extent))), Tail("x", "clamp", (few, 1))
+        blocks = Vectorize((("x", many), ("code", packed.extent))), Tail("x", "clamp", sizes=(few, 1))
         return moves(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
     if step != 1:
         return moves(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))

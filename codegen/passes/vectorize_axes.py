@@ -23,7 +23,7 @@ def vectorize_axes(function: Function, nest: TransferNest) -> Function:
     after:   for column in 0..columns step 32:                       Vectorize(column=32, row=2)
                block = src[2*column] [2, 32]
                dst[4*column] = interleaved(block) [64]
-             narrower: 16, 8 and single columns                      Tail("column", "shift", (16, 8, 1))
+             narrower: 16, 8 and single columns                      Tail("column", "shift", sizes=(16, 8, 1))
 
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
     changes their order: see `lane_orders`.

@@ -57,6 +57,7 @@ def vectorize_function(
     reductions: bool = False,
     tail: str = "mask",
     scans: bool = False,
+    axes: tuple[str, ...] = (),
 ) -> Vectorized:
     """Choose the loops to run as lanes of super-vectors, run them so, and report on each loop.
 
@@ -64,10 +65,9 @@ def vectorize_function(
     LoopReport.tail is the one that is legal.
 
     Raises:
-        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
-            tail is unknown.
+        KernelError: as `choose_lanes`.
     """
-    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
+    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans, axes)
     choice = schedule.choice
     return Vectorized(
         verified(super_vectorize(name_bounds(function), schedule)),

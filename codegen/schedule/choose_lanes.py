@@ -58,6 +58,7 @@ def choose_lanes(
     reductions: bool = False,
     tail: str = "mask",
     scans: bool = False,
+    axes: tuple[str, ...] = (),
 ) -> LaneSchedule:
     """The cheapest legal choice of loops in each nest; no loop where the scalar nest costs less.
 
@@ -67,15 +68,33 @@ def choose_lanes(
     reductions        whether reduction loops may run as lanes, which changes the order of combining
     tail              the requested handling of the last iterations
     scans             whether loops with scans may run as lanes, which combines terms in another grouping
+    axes              the index of the loop of each size, whatever lanes cost; () to choose loops
 
     Loops for which `min_distance` promises independent iterations have no more lanes than that, where a
     dependence would forbid more.
 
     Raises:
-        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
-            tail is unknown.
+        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length,
+            tail is unknown, or there is no loop of that name.
     """
-    return _cheapest(function, _checked(sizes, fastest_varying, reductions, tail, scans))[0]
+    indices = {loop.node.index: None for root in loops_of(function.body) for loop in root.all()}
+    if unknown := [axis for axis in axes if axis not in indices]:
+        raise KernelError(
+            f"schedule: expected loops of {function.name}, got {unknown[0][:40]}\n"
+            f"  it has {', '.join(indices) or 'none'}"
+        )
+    if axes and not any(_in_order(root, axes) for root in loops_of(function.body)):
+        raise KernelError(
+            f"schedule: expected loops in the order of {function.name}, got {', '.join(axes)}\n"
+            "  name outer loops before those inside them"
+        )
+    return _cheapest(function, _checked(sizes, fastest_varying, reductions, tail, scans, axes))[0]
+
+
+def _in_order(loop: Loop, axes: tuple[str, ...]) -> bool:
+    """Whether loops of these indices are nested in this order."""
+    rest = axes[1:] if loop.node.index == axes[0] else axes
+    return not rest or any(_in_order(each, rest) for each in loop.inside)
 
 
 def choose_shape(
@@ -115,7 +134,12 @@ def _cheapest(function: Function, request: Request) -> tuple[LaneSchedule, float
 
 
 def _checked(
-    sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str, scans: bool
+    sizes: tuple[int, ...],
+    fastest_varying: tuple[int, ...] | None,
+    reductions: bool,
+    tail: str,
+    scans: bool,
+    axes: tuple[str, ...] = (),
 ) -> Request:
     sizes = sizes_in_elements(read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)"), WIDEST_BITS)
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
@@ -129,7 +153,8 @@ def _checked(
         raise KernelError(f"tail: expected one of {', '.join(TAILS)}, got {tail!r}")
     kept = [k for k, size in enumerate(sizes) if size > 1]
     fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
-    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans)
+    named = tuple(axes[k] for k in kept) if axes else ()
+    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans, axes=named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +186,8 @@ class _Search:
         inner = [self.best(each) for each in loop.inside]
         nests = tuple(choice for plan in inner for choice in plan.nests)
         most = tuple(pair for plan in inner for pair in plan.most)
+        if self.request.axes:
+            return self.named(loop) or _Plan(0.0, nests, most)
         limited = replace(self.request, most=most)
         lanes = {number: size for choice in nests for number, size in limited.lanes(choice).items()}
         best = _Plan(cost(self.function, self.accesses, loop, lanes), nests, most)
@@ -190,6 +217,19 @@ class _Search:
             else:
                 best = _Plan(price, (choice,), request.most)
         return best
+
+    def named(self, loop: Loop) -> _Plan | None:
+        """The loops that the caller names, this one the outermost; None if they may not run as lanes."""
+        indices = {each.number: each.node.index for each in loop.all()}
+        for choice in islice(_choices(loop, len(self.request.sizes)), MOST_CHOICES):
+            if any(indices[number] != self.request.axes[dim] for number, dim in choice.items()):
+                continue
+            request = within_promises(loop, choice, self.accesses, self.request)
+            why = refusal(self.function, loop, choice, self.accesses, request)
+            if why is None:
+                return _Plan(0.0, (choice,), request.most)
+            self.refused.setdefault(why.loop, why)
+        return None
 
     def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
         """The most expensive access in lanes, as text; "" if there are no accesses."""

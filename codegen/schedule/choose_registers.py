@@ -20,6 +20,9 @@ from codegen.support.dataclasses import dataclass
 MAX_REGISTERS = 4
 """Maximum number of registers of a super-vector that are processed together."""
 
+WHOLE = (2, 4)
+"""Registers of a whole super-vector: routines have powers of two as lanes."""
+
 MOST_HELD = 1.5
 """Values of whole super-vectors per register of the machine: LLVM reorders some of what does not fit."""
 
@@ -84,7 +87,7 @@ class _Choice:
         0.62. All others have 0.95 to 1.25 (Zen 4, 2026-11).
         """
         body = loop.body
-        if registers == 1 or loop.carried or not all(isinstance(x, Let | Store) for x in body):
+        if registers not in WHOLE or loop.carried or not all(isinstance(x, Let | Store) for x in body):
             return False
         if any(isinstance(x, Store) and x.where is not None for x in body):
             return False

@@ -1,6 +1,6 @@
 """Directives: how the loops of a nest run. One pass obeys each, whatever the nest copies.
 
-Vectorize(column=32, row=2), Tail("column", "shift", (16, 8, 1)), Stream("begun")
+Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1)), Stream("begun")
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class Tail:
     how    shift   the last super-vector begins early enough to be full; narrower ones where there are too few
            clamp   the same, in one loop with a limit of the index: large super-vectors share their code
            narrow  narrower super-vectors follow
-    sizes  the iterations of narrower super-vectors, widest first; the last is 1 or `REST`
+           mask, scalar, assume_divisible    as `tilejit.kernel` has them
+    sizes  the iterations of narrower super-vectors of a copy, widest first; the last is 1 or `REST`
     """
 
     axis: str
-    how: Literal["shift", "clamp", "narrow"]
-    sizes: tuple[int | Literal["rest"], ...]
+    how: Literal["shift", "clamp", "narrow", "mask", "scalar", "assume_divisible"]
+    sizes: tuple[int | Literal["rest"], ...] = ()
 
     __str__ = as_call
 

@@ -221,7 +221,7 @@ def _freeze(cls: Any, own: frozenset[str], slots: bool) -> None:
 def as_call(record: Any) -> str:
     """The call that makes a record, without the fields that have their defaults.
 
-    Tail("x", "shift", (16, 8, 1))    Stream("headed", least=256)
+    Tail("x", "shift", sizes=(16, 8, 1))    Stream("headed", least=256)
     """
     own = [(field, getattr(record, field.name)) for field in fields(record)]
     given = [_text(value) for field, value in own if field.default is MISSING]

@@ -405,7 +405,7 @@ def test_attributes_before_and_after_a_call() -> None:
     assert "vector<4x32xf32>" in kernel.vectorized
     assert "affine.for" in kernel.nest
     assert "def scaled" in kernel.source
-    assert "4x32" in kernel.schedule
+    assert "i=4, j=32" in kernel.schedule
     assert kernel.python is scaled
 
 

@@ -277,6 +277,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             shape.
         index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
             bounds. With "mask", such a load returns 0 and such a store is skipped.
+        schedule: which loops run as lanes of super-vectors, and how their last iterations run, instead of
+            the sizes and `tail`: 'Vectorize(i=16, j=16), Tail("j", "mask")'. `Kernel.schedule` prints the
+            schedule of a kernel in this form. Loops that may not run so are an error.
 
     Returns:
         A `Kernel`, or a decorator that returns one.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen import (
     CALIBRATED_FROM_BYTES,
@@ -13,7 +13,9 @@ from codegen import (
     If,
     LoopKernel,
     Statement,
+    Tail,
     TiledLoops,
+    Vectorize,
     Vectorized,
     add_disjoint_bits,
     choose_shape,
@@ -77,7 +79,7 @@ class LoopKernels:
         """
         options = self.options
         sizes = options.sizes(self.function)
-        if options.fastest_varying:
+        if options.fastest_varying or options.axes:
             return sizes
         if not options.is_auto:
             most = max(map(_depth, self.function.body), default=0)
@@ -93,7 +95,8 @@ class LoopKernels:
         options = self.options
         fastest, reductions = options.fastest_varying, options.reductions_in_lanes
         scans = options.vectorize_scans
-        return vectorize_function(function, sizes or self.sizes, fastest, reductions, options.tail, scans)
+        given = sizes or self.sizes
+        return vectorize_function(function, given, fastest, reductions, options.tail, scans, options.axes)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
@@ -164,9 +167,8 @@ class LoopKernels:
             return "schedule  element by element"
         registers = f"registers of {machine().register_bytes} bytes"
         parts = [
-            f"super-vectors {self._shapes}{self.options.machine_sizes}",
+            self._directives,
             registers,
-            f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorized.loops if r.vectorized))}",
             "threads share the outermost loop" if self.shared else "one thread",
         ]
         if self.options.vectorize_at == "after_tile":
@@ -186,17 +188,19 @@ class LoopKernels:
         return f"schedule  {' | '.join(parts)}"
 
     @property
-    def _shapes(self) -> str:
-        """The shapes of its super-vectors as text, and the size where they have less."""
-        shapes = [report.shape for report in self.vectorized.loops if report.vectorized]
-        most = max(map(len, shapes))
-        whole = dict.fromkeys(shape for shape in shapes if len(shape) == most)
-        text = " and ".join("x".join(map(str, shape)) for shape in whole)
+    def _directives(self) -> str:
+        """The directives of each nest, and the requested size where super-vectors have less."""
+        nests = [*dict.fromkeys(nest for x in self.vectorized.function.body for nest in _nests(x, ()))]
+        tails = dict.fromkeys(r.tail for r in self.vectorized.loops if r.vectorized)
+        how: Any = next(iter(tails))
+        text = " and ".join(f"{Vectorize(nest)}, {Tail(nest[-1][0], how)}" for nest in nests)
+        text += self.options.machine_sizes
         requested = self.options.sizes(self.function)
         size = "x".join(map(str, requested))
         if not self.options.is_auto and len(requested) > len(self.sizes):
             return f"{text}, not {size} as no nest has so many loops"
-        limited = any(shape != tuple(size for size in self.sizes if size > 1) for shape in whole)
+        given = tuple(size for size in self.sizes if size > 1)
+        limited = any(tuple(lanes for _, lanes in nest) != given for nest in nests if len(nest) == len(given))
         return f"{text}, less than {size} as min_distance promises no more" if limited else text
 
     @property
@@ -228,6 +232,21 @@ def _depth(statement: Statement) -> int:
         case If(_, then, otherwise):
             return max(map(_depth, (*then, *otherwise)), default=0)
     return 0
+
+
+Lanes: TypeAlias = tuple[tuple[str, int], ...]
+"""The loops over super-vectors of a nest, outermost first, with their lanes."""
+
+
+def _nests(statement: Statement, around: Lanes) -> Iterator[Lanes]:
+    """The loops over super-vectors of each nest in a statement."""
+    if isinstance(statement, If):
+        for each in (*statement.body, *statement.otherwise):
+            yield from _nests(each, around)
+    if isinstance(statement, For):
+        own = (*around, (statement.index, statement.size)) if statement.size > 1 else around
+        inside = [nest for each in statement.body for nest in _nests(each, own)]
+        yield from inside or ([own] if own else [])
 
 
 def _loops(statement: Statement) -> list[For]:

@@ -18,6 +18,7 @@ class LoopOptions:
 
     Attributes:
         auto_registers: the registers of an "auto" super-vector.
+        axes: the loops of the sizes, which `schedule` names; none if TileJIT chooses them.
     """
 
     virtual_vector_size: tuple[Size, ...] | str = AUTO
@@ -34,7 +35,9 @@ class LoopOptions:
     no_alias: NoAlias = False
     verify: bool = False
     index_bounds: str = "check"
+    schedule: str | None = None
     auto_registers: int = AUTO_REGISTERS
+    axes: tuple[str, ...] = ()
 
     @property
     def threads(self) -> int | None:

@@ -9,17 +9,26 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
-from codegen import MOST_DIMS, KernelValueError, Size, read_vector_sizes, shown
+from codegen import (
+    MOST_DIMS,
+    KernelValueError,
+    Size,
+    Tail,
+    Vectorize,
+    read_directives,
+    read_vector_sizes,
+    shown,
+)
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import AUTO, Specialize
 
-Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
+TailKind: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
 OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
 VectorizeAt: TypeAlias = Literal["before_tile", "after_tile"]
 IndexBounds: TypeAlias = Literal["check", "mask"]
 _WORDS = {
-    "tail": get_args(Tail),
+    "tail": get_args(TailKind),
     "on_fail": get_args(OnFail),
     "vectorize_at": get_args(VectorizeAt),
     "specialize": get_args(Specialize),
@@ -35,7 +44,7 @@ class LoopKeywords(TypedDict, total=False):
     virtual_vector_size: int | str | Sequence[int | str]
     fastest_varying: int | Sequence[int] | None
     vectorize_reductions: bool
-    tail: Tail
+    tail: TailKind
     on_fail: OnFail
     vectorize_at: VectorizeAt
     parallel: bool | int | None
@@ -51,6 +60,7 @@ class KernelKeywords(LoopKeywords, total=False):
     no_alias: bool | str | Sequence[str]
     verify: bool
     index_bounds: IndexBounds
+    schedule: str | None
 
 
 def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signature:
@@ -82,7 +92,7 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
     for name in given:
         if name not in known:
             raise TypeError(f"{what} has no option {name}\n  it has {', '.join(known)}")
-    requested = LoopOptions(**given)
+    requested = _scheduled(LoopOptions(**given))
     for name, words in _WORDS.items():
         _check_word(name, getattr(requested, name), words)
     sizes, varying = _sizes(requested.virtual_vector_size), requested.fastest_varying
@@ -102,6 +112,44 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
         no_alias=_no_alias(requested.no_alias),
         **truths,
     )
+
+
+_SCHEDULED = ("virtual_vector_size", "fastest_varying", "tail", "vectorize_at", "tune")
+"""The options that a schedule replaces."""
+
+
+def _scheduled(requested: LoopOptions) -> LoopOptions:
+    """The options that a schedule stands for; a kernel that cannot have the schedule raises.
+
+    'Vectorize(i=16, j=16), Tail("j", "shift")' -> virtual_vector_size (16, 16) of loops i and j, tail "shift"
+    """
+    text = requested.schedule
+    if text is None:
+        return requested
+    if not isinstance(text, str):
+        raise TypeError(f"schedule: expected a str, got {type(text).__name__}")
+    for name in _SCHEDULED:
+        if getattr(requested, name) != getattr(LoopOptions(), name):
+            raise KernelValueError(f"{name} is part of the schedule\n  pass one of the two")
+    directives = read_directives(text)
+    vectors = [x for x in directives if isinstance(x, Vectorize)]
+    tails = [x for x in directives if isinstance(x, Tail)]
+    if len(vectors) != 1 or len(tails) > 1 or len(directives) > len(vectors) + len(tails):
+        raise KernelValueError(
+            f"schedule: expected Vectorize and at most one Tail for a kernel, got {text[:80]!r}\n"
+            '  write Vectorize(i=16, j=16), Tail("j", "mask")'
+        )
+    axes, sizes = zip(*vectors[0].lanes, strict=True)
+    tail: Any = LoopOptions().tail
+    for given in tails:
+        if given.axis != axes[-1] or given.how not in get_args(TailKind) or given.sizes:
+            words = ", ".join(get_args(TailKind))
+            raise KernelValueError(
+                f'schedule: expected Tail("{axes[-1]}", …) with one of {words}, got {given}'
+            )
+        tail = given.how
+    on_fail = "raise" if requested.on_fail == "scalar" else requested.on_fail
+    return replace(requested, virtual_vector_size=sizes, axes=axes, tail=tail, on_fail=on_fail)
 
 
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:

@@ -1,0 +1,99 @@
+"""Read a schedule that a user wrote: calls of directives, in Python's syntax."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import MISSING, fields
+from typing import Any, NoReturn, get_args
+
+from codegen.schedule.directives import Directive, Vectorize
+from codegen.support.errors import KernelValueError
+
+DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
+"""All directives, by name."""
+
+MOST_CHARACTERS = 1000
+"""The longest text that is read."""
+
+EXAMPLE = 'Vectorize(i=16, j=16), Tail("j", "mask")'
+
+
+def read_directives(text: str) -> tuple[Directive, ...]:
+    """Read directives as they are printed.
+
+    'Vectorize(i=16, j=16), Tail("j", "mask")' -> (Vectorize((("i", 16), ("j", 16))), Tail("j", "mask"))
+
+    Raises:
+        KernelValueError: it is no list of directives; the message has a caret under the mistake.
+    """
+    if not text.strip() or len(text) > MOST_CHARACTERS:
+        size = "none" if not text.strip() else f"{len(text)} characters"
+        raise KernelValueError(f"schedule: expected directives, got {size}\n  write {EXAMPLE}")
+    try:
+        parsed: Any = ast.parse(f"({text}\n,)", mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        at = (getattr(error, "offset", None) or 2) - 2
+        raise KernelValueError(_shown(text, at, "expected directives, separated by commas")) from error
+    return tuple(_directive(text, call) for call in parsed.body.elts)
+
+
+def _directive(text: str, call: ast.expr) -> Directive:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        _refuse(text, call, "expected the call of a directive")
+    kind = DIRECTIVES.get(call.func.id)
+    if kind is None:
+        _refuse(text, call, f"expected {', '.join(DIRECTIVES)}, got {call.func.id[:40]}")
+    given = {_name(text, x): _value(text, x.value) for x in call.keywords}
+    if len(given) < len(call.keywords):
+        _refuse(text, call, "a name is given twice")
+    if kind is Vectorize:
+        return _vectorize(text, call, given)
+    positional = [_value(text, x) for x in call.args]
+    names = [field.name for field in fields(kind)]
+    values = {**dict(zip(names, positional, strict=False)), **given}
+    needed = [field.name for field in fields(kind) if field.default is MISSING]
+    if len(positional) > len(names) or len(values) < len(positional) + len(given) or {*values} - {*names}:
+        _refuse(text, call, f"{call.func.id} takes {', '.join(names) or 'nothing'}")
+    if missing := [name for name in needed if name not in values]:
+        _refuse(text, call, f"{call.func.id} needs {missing[0]}")
+    made: Directive = kind(**values)
+    return made
+
+
+def _vectorize(text: str, call: ast.Call, given: dict[str, Any]) -> Vectorize:
+    if call.args or not given:
+        _refuse(text, call, "expected lanes for each loop, such as Vectorize(i=16, j=16)")
+    for name, count in given.items():
+        if type(count) is not int or count < 1:
+            _refuse(text, call, f"expected a number of lanes for {name[:40]}, got {count!r:.40}")
+    return Vectorize(tuple(given.items()))
+
+
+def _name(text: str, keyword: ast.keyword) -> str:
+    if keyword.arg is None:
+        _refuse(text, keyword.value, "expected a name")
+    return keyword.arg
+
+
+def _value(text: str, node: ast.expr) -> Any:
+    """A number, text, or a tuple of them."""
+    match node:
+        case ast.Constant(value=int() | str() as value) if not isinstance(value, bool):
+            return value
+        case ast.Tuple(elts=parts):
+            return tuple(_value(text, part) for part in parts)
+    _refuse(text, node, "expected a number, text or a tuple of them")
+
+
+def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:
+    at = node.col_offset - 1 if node.lineno == 1 else 0
+    raise KernelValueError(_shown(text, at, problem))
+
+
+def _shown(text: str, at: int, problem: str) -> str:
+    """The problem, the text with a caret under it, and an example."""
+    line = text.splitlines()[0]
+    at = min(max(at, 0), len(line))
+    first = max(0, at - 60)
+    part = line[first : first + 90]
+    return f"schedule: {problem}\n    {part}\n    {' ' * (at - first)}^\n  write {EXAMPLE}"
