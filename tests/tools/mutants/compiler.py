@@ -55,6 +55,20 @@ PASSES_AND_SCHEDULES = (
         ("test_copy_goldens", "test_transposes"),
     ),
     Mutant(
+        "lanes-in-any-order",
+        "An instruction is selected for its shape, whatever order of lanes it makes.",
+        "        if made.ravel()[: len(wanted)].tolist() != list(wanted):",
+        "        if False:",
+        ("test_copy_goldens", "test_pack.", "test_copyto"),
+    ),
+    Mutant(
+        "beyond-the-last-group",
+        "The last super-vector stores lanes after the last group.",
+        "beyond=int(beyond)",
+        "beyond=0",
+        ("test_copy_goldens", "test_copyto", "test_cases"),
+    ),
+    Mutant(
         "fold-drops-run",
         "Folding outer loops into a table forgets the run that a wide element stands for.",
         "        if run > 1:\n            kept.append(",
