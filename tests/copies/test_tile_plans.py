@@ -288,3 +288,32 @@ def test_threads_that_share_a_plan(text: str, count: int) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+@pytest.mark.parametrize("size", [4, 16, 100, (2, 32), "hw"], ids=str)
+@pytest.mark.parametrize("text", [SPECS[0], SPECS[3], SPECS[5]])
+def test_sizes_of_super_vectors(text: str, size: Any) -> None:
+    """They change the kernel, not the result."""
+    spec = tj.Shape.parse(text)
+    t, ids = filled(spec), some_ids(spec, 3, 1)
+    tiles = tj.gather_tiles(t, ids, virtual_vector_size=size)
+    assert same(tiles, tj.gather_tiles(t, ids), spec)
+    target = filled(spec, 4)
+    wanted = filled(spec, 4)
+    tj.scatter_tiles(target, ids, tiles, virtual_vector_size=size)
+    tj.scatter_tiles(wanted, ids, tiles)
+    np.testing.assert_array_equal(target.buffer.view(np.uint8), wanted.buffer.view(np.uint8))
+
+
+def test_an_explanation_shows_the_size() -> None:
+    t = filled(tj.Shape.parse("f32[64,1024]{1,0:T(8,128)}"))
+    shown = tj.explain(tj.gather_tiles, t, [3, 1], virtual_vector_size=32)
+    assert "virtual_vector_size 32" in shown.schedule
+    assert shown.source != tj.explain(tj.gather_tiles, t, [3, 1]).source
+
+
+def test_sizes_that_are_refused() -> None:
+    t = filled(tj.Shape.parse(SPECS[0]))
+    for size in (0, -1, "many", (1, 2, 3)):
+        with pytest.raises(tj.LayoutError):
+            tj.gather_tiles(t, [0], virtual_vector_size=size)

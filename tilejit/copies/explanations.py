@@ -37,7 +37,6 @@ from tilejit.programs.pack_programs import single_pass_unpack
 from tilejit.programs.stages import Stages
 from tilejit.programs.tuning import (
     AUTO,
-    DEFAULT,
     SAME_KIND,
     STRUCTURE,
     Casting,
@@ -199,10 +198,11 @@ def explain(
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
     if dst is gather_tiles or dst is scatter_tiles:
-        if tuning != DEFAULT or (casting, dtype, dims) != (None, None, None):
+        if (specialize, tune) != (STRUCTURE, False) or (casting, dtype, dims) != (None, None, None):
             raise TypeError(
                 f"{dst.__name__} does not take this keyword\n  pass its own arguments, and threads"
             )
+        parameters |= {"virtual_vector_size": virtual_vector_size}
         return Explanation(_of_tiles(dst, count, (src, *arguments), parameters))
     if arguments:
         raise TypeError(f"explain: expected a destination and a source, got {2 + len(arguments)} arguments")
@@ -248,9 +248,10 @@ def _of_tiles(
     bound = signature(function).bind(*arguments, **keywords)
     bound.apply_defaults()
     given = bound.arguments
+    size = given["virtual_vector_size"]
     if function is gather_tiles:
-        return gather_program(given["t"], given["ids"], given["out"], threads)
-    return scatter_program(given["t"], given["ids"], given["values"], given["duplicates"], threads)
+        return gather_program(given["t"], given["ids"], given["out"], threads, size)
+    return scatter_program(given["t"], given["ids"], given["values"], given["duplicates"], threads, size)
 
 
 def _are_arrays(*sides: Any) -> bool:

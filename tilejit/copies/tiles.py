@@ -20,6 +20,7 @@ from tilejit.copies.tile_plans import quick_indices, run_known, tile_plan
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import shape_name
 from tilejit.programs.compiled import buffer_element, compiled
+from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.outputs import check_alike, check_target, checked_out
 from tilejit.tiled.plan_elements import extends_sign
@@ -57,18 +58,33 @@ def _chosen(grid: Grid, ids: Any) -> _Chosen:
 
 @overload
 def gather_tiles(
-    t: TiledArray, ids: ArrayLike, out: Array | None = None, *, threads: int | None = None
+    t: TiledArray,
+    ids: ArrayLike,
+    out: Array | None = None,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
 ) -> Array: ...
 
 
 @overload
 def gather_tiles(
-    t: TiledArray, ids: ArrayLike, out: TiledArray, *, threads: int | None = None
+    t: TiledArray,
+    ids: ArrayLike,
+    out: TiledArray,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
 ) -> TiledArray: ...
 
 
 def gather_tiles(
-    t: TiledArray, ids: ArrayLike, out: Array | TiledArray | None = None, *, threads: int | None = None
+    t: TiledArray,
+    ids: ArrayLike,
+    out: Array | TiledArray | None = None,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
 ) -> Array | TiledArray:
     """Copy some tiles of a tiled array to an array [n, *tile].
 
@@ -101,24 +117,27 @@ def gather_tiles(
             padding stays unchanged. It must not overlap `t`. For u4, s4 and narrower integers it may be of
             bytes: uint8 or int8. None allocates an array.
         threads: the number of threads; None chooses it from the size.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
 
     Returns:
         `out`, or a new array [n, *tile].
 
     Raises:
         LayoutIndexError: an id is outside the grid; nothing has been written.
-        LayoutError: the layout has no tiles, `ids` has another shape, or `out` does not fit.
+        LayoutError: the layout has no tiles, `ids` has another shape, `out` does not fit, or
+            `virtual_vector_size` is invalid.
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
-    done: Array | TiledArray | None = run_known(t, given, out, threads, into=False)
-    if done is not None:
-        return done
+    if virtual_vector_size is AUTO:
+        done: Array | TiledArray | None = run_known(t, given, out, threads, into=False)
+        if done is not None:
+            return done
     grid = _grid_of(t)
     chosen = _chosen(grid, given)
     result = _output(out, (len(chosen.numbers), *grid.tile), t)
-    _copy_tiles(t, grid, chosen, result, threads, fresh=out is None)
+    _copy_tiles(t, grid, chosen, result, threads, virtual_vector_size, fresh=out is None)
     if not isinstance(out, np.ndarray):
         return result
     if extends_sign(t.layout, out.dtype):
@@ -133,6 +152,7 @@ def scatter_tiles(
     *,
     duplicates: Duplicates = "error",
     threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
 ) -> None:
     """Write tiles back to their positions in a tiled array: the reverse of `gather_tiles`.
 
@@ -154,24 +174,25 @@ def scatter_tiles(
             as in NumPy assignment.
         duplicates: "error" raises for a tile that is named twice. "last" writes the last of its values.
         threads: the number of threads; None chooses it from the size.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
 
     Raises:
         LayoutIndexError: an id is outside the grid; nothing has been written.
         LayoutError: an id occurs twice, the layout has no tiles, the values do not fit, the buffer is
-            read-only, or `duplicates` is invalid; nothing has been written.
+            read-only, or a keyword is invalid; nothing has been written.
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
-    known = type(duplicates) is str and duplicates in _DUPLICATES
+    known = virtual_vector_size is AUTO and type(duplicates) is str and duplicates in _DUPLICATES
     if known and values is not None and run_known(t, given, values, threads, into=True) is not None:
         return
     grid, chosen, kept = _scattered(t, given, values, duplicates)
-    _copy_tiles(t, grid, chosen, kept, threads, into=True)
+    _copy_tiles(t, grid, chosen, kept, threads, virtual_vector_size, into=True)
 
 
-def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgram:
-    """The program of `gather_tiles`; None for `out` is a new array.
+def gather_program(t: TiledArray, ids: Any, out: Any, threads: int, size: Any) -> CopyProgram:
+    """The program of `gather_tiles` with a `virtual_vector_size`; None for `out` is a new array.
 
     Raises:
         as `gather_tiles`; LayoutError: the call needs several copies.
@@ -179,25 +200,30 @@ def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgr
     grid = _grid_of(t)
     numbers = _chosen(grid, ids).numbers
     held = _output(out, (len(numbers), *grid.tile), t)
-    return _program(t, grid, numbers, held, threads, into=False)
+    return _program(t, grid, numbers, held, threads, size, into=False)
 
 
-def scatter_program(t: TiledArray, ids: Any, values: Any, duplicates: Any, threads: int) -> CopyProgram:
-    """The program of `scatter_tiles`.
+def scatter_program(
+    t: TiledArray, ids: Any, values: Any, duplicates: Any, threads: int, size: Any
+) -> CopyProgram:
+    """The program of `scatter_tiles` with a `virtual_vector_size`.
 
     Raises:
         as `scatter_tiles`; LayoutError: the call needs several copies.
     """
     grid, chosen, kept = _scattered(t, ids, values, duplicates)
-    return _program(t, grid, chosen.numbers, kept, threads, into=True)
+    return _program(t, grid, chosen.numbers, kept, threads, size, into=True)
 
 
 def _program(
-    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, *, into: bool
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, size: Any, *, into: bool
 ) -> CopyProgram:
     """The copy of these tiles; for packed elements, the copy of one tile, which runs for each."""
+    tuning = read_tuning(size, STRUCTURE, tune=False)
     if not t.layout.packed or grid.tile_bytes is None or 0 in held.shape:
-        return _compiled(t, grid, numbers, held, threads, into=into)
+        return _compiled(t, grid, numbers, held, threads, tuning, into=into)
+    if tuning is not DEFAULT:
+        raise LayoutError("packed elements of tiles go through a buffer\n  omit virtual_vector_size")
     one = copy_of_one(t.layout, grid, held, into=into)
     if one is None:
         raise LayoutError(
@@ -208,12 +234,12 @@ def _program(
 
 
 def _compiled(
-    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, *, into: bool
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, tuning: Tuning, *, into: bool
 ) -> CopyProgram:
     held_map, _, element = side_of(held)
     sides = (held_map, element), (grid.tiles(numbers), buffer_element(t.layout))
     (src, source), (dst, target) = sides if into else sides[::-1]
-    return compiled(src, dst, source, target, threads=threads)
+    return compiled(src, dst, source, target, threads=threads, tuning=tuning)
 
 
 def _scattered(t: Any, ids: Any, values: Any, duplicates: Any) -> tuple[Grid, _Chosen, Any]:
@@ -263,6 +289,7 @@ def _copy_tiles(
     chosen: _Chosen,
     held: Any,
     threads: int | None,
+    size: Any,
     *,
     into: bool = False,
     fresh: bool = False,
@@ -275,6 +302,7 @@ def _copy_tiles(
         chosen: the tiles to copy.
         held: an array [n, *tile], or a TiledArray of that shape.
         threads: the number of threads, or None.
+        size: that of super-vectors.
         into: whether tiles are copied from `held` into the buffer of `t`.
         fresh: whether calls like this one allocate a new array like `held`.
     """
@@ -282,14 +310,16 @@ def _copy_tiles(
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
     threads = None if threads is None else index(threads)
     _, held_at, _ = side_of(held)
+    tuning = read_tuning(size, STRUCTURE, tune=False)
 
     def copied(tiles: Table) -> CopyProgram:
         """The copy of these tiles."""
-        return _compiled(t, grid, tiles, held, count, into=into)
+        return _compiled(t, grid, tiles, held, count, tuning, into=into)
 
-    plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
-    if plan is not None and plan(t, chosen.indices, held) is not None:
-        return
+    if tuning is DEFAULT:
+        plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
+        if plan is not None and plan(t, chosen.indices, held) is not None:
+            return
     tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
         copy = _scatter_packed if into else _gather_packed
@@ -297,7 +327,7 @@ def _copy_tiles(
         for some, room in _pieces(tile_bytes, len(numbers), held):
             part = held if isinstance(held, TiledArray) else held[some]
             between = TiledArray(room.reshape(-1), grid.stored(len(room)))
-            copy(whole, numbers[some], part, between, threads)
+            copy(whole, numbers[some], part, between, threads, size)
         return
     src_at, dst_at = (held_at, address_of(t)) if into else (address_of(t), held_at)
     copied(numbers).run(src_at, dst_at, count, alive=(t, held))
@@ -321,24 +351,25 @@ def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Arr
 
 
 def _gather_packed(
-    whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
+    whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None, size: Any
 ) -> None:
     """Gather whole tiles of the buffer as bytes into `between`, then unpack elements from there."""
     gather_tiles(whole, numbers, out=_rows(between), threads=threads)
     if isinstance(result, TiledArray):
-        relayout(between, result.layout, out=result, padding="keep", threads=threads)
+        layout = result.layout
+        relayout(between, layout, out=result, padding="keep", threads=threads, virtual_vector_size=size)
     else:
-        unpack(between, out=result, threads=threads)
+        unpack(between, out=result, threads=threads, virtual_vector_size=size)
 
 
 def _scatter_packed(
-    whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None
+    whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None, size: Any
 ) -> None:
     """Pack elements into `between`, then scatter whole tiles of bytes from there."""
     if isinstance(kept, TiledArray):
-        relayout(kept, between.layout, out=between, threads=threads)
+        relayout(kept, between.layout, out=between, threads=threads, virtual_vector_size=size)
     else:
-        pack(kept, between.layout, out=between, threads=threads)
+        pack(kept, between.layout, out=between, threads=threads, virtual_vector_size=size)
     scatter_tiles(whole, numbers, _rows(between), threads=threads)
 
 
