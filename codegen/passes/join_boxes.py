@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox
-from codegen.passes.select_transfer import chunks
 from codegen.schedule.choose_joined import JoinedBoxes
+from codegen.schedule.choose_moves import chunk_moves
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
 from codegen.schedule.transfer_loops import Loop
@@ -24,4 +24,4 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
         return TransferNest((), Gather(table.buffer_bytes, table, schedule.stream))
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return TransferNest(loops, chunks(table.width, count, offsets, schedule))
+    return TransferNest(loops, chunk_moves(table.width, count, offsets, schedule))
