@@ -47,7 +47,7 @@ def _parts(value: Value) -> int:
             return 0
         case Op(_, operands):
             needs = sorted(map(_parts, operands), reverse=True)
-            return max(1, *(need + k for k, need in enumerate(needs)))
+            return max([1, *(need + k for k, need in enumerate(needs))])
     return 1
 
 
