@@ -82,7 +82,7 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int) -> Moved:
 def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
     """A super-vector on a side: with adjacent dimensions joined, then with all of its dimensions.
 
-    None of these if no dimension has adjacent lanes. Lanes at entries of a table are rows of one element.
+    Lanes that are not adjacent, such as those at entries of a table, are rows of one element.
     """
 
     def step(k: int) -> Step:
@@ -94,17 +94,16 @@ def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
 
     far_first = sorted(range(len(lanes)), key=lambda k: (-distance(k), lanes[k].lanes))
     nearest = step(far_first[-1])
-    if isinstance(nearest, int) and abs(nearest) != width:
-        return
+    is_adjacent = nearest in (width, -width)
     numbers = np.arange(prod(lane.lanes for lane in lanes)).reshape([lane.lanes for lane in lanes])
     whole = [(lanes[k].lanes, step(k)) for k in far_first]
     first = 0
-    if isinstance(nearest, int) and nearest < 0:  # the lowest element is the last one
-        first = nearest * (lanes[far_first[-1]].lanes - 1)
+    if nearest == -width:  # the lowest element is the last one
+        first = -width * (lanes[far_first[-1]].lanes - 1)
         numbers = np.flip(numbers, far_first[-1])
         whole[-1] = (lanes[far_first[-1]].lanes, width)
     order = tuple(numbers.transpose(far_first).ravel().tolist())
-    if not isinstance(nearest, int):  # each lane has an address of its own
+    if not is_adjacent:
         whole.append((1, width))
     joined = list(whole)
     while len(joined) > 1 and joined[-2][1] == joined[-1][0] * width:
