@@ -93,7 +93,7 @@ def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str
 
 
 def _lengths(transfer: Transfer) -> tuple[str, ...]:
-    """The arguments with the length of a transfer, of which it has one."""
+    """The argument with the length of a transfer that strips cut; none if it has no strips."""
     match transfer:
         case Moves(loops=(long, *_)):
             return (f"{long.axis}_extent",)

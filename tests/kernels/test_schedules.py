@@ -42,6 +42,21 @@ def test_tails(tail: str) -> None:
     assert text in called(text).schedule
 
 
+def two_nests(a, b, c):
+    for i in range(a.shape[0]):
+        b[i] = a[i] * 2
+    for k in range(a.shape[0]):
+        c[k] = c[k] + 1
+
+
+def test_each_nest_has_a_tail_of_its_own() -> None:
+    """Iterations that read what they store may not run twice, so they are masked."""
+    kernel, (a, b, c) = tj.kernel(two_nests, tail="shift"), np.zeros((3, 100), np.float32)
+    kernel(a, b, c)
+    assert 'Tail("i", "shift")' in kernel.schedule
+    assert 'Tail("k", "mask")' in kernel.schedule
+
+
 def test_a_printed_schedule_is_read_again() -> None:
     """What is printed for the chosen loops stands for the same loops as text."""
     kernel, c = tj.kernel(transposed), np.zeros((45, 70), np.float32)

@@ -191,9 +191,8 @@ class LoopKernels:
     def _directives(self) -> str:
         """The directives of each nest, and the requested size where super-vectors have less."""
         nests = [*dict.fromkeys(nest for x in self.vectorized.function.body for nest in _nests(x, ()))]
-        tails = dict.fromkeys(r.tail for r in self.vectorized.loops if r.vectorized)
-        how: Any = next(iter(tails))
-        text = " and ".join(f"{Vectorize(nest)}, {Tail(nest[-1][0], how)}" for nest in nests)
+        tails: dict[str, Any] = {r.index: r.tail for r in self.vectorized.loops if r.vectorized}
+        text = " and ".join(f"{Vectorize(nest)}, {Tail(nest[-1][0], tails[nest[-1][0]])}" for nest in nests)
         text += self.options.machine_sizes
         requested = self.options.sizes(self.function)
         size = "x".join(map(str, requested))

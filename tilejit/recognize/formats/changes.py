@@ -111,12 +111,12 @@ class Reordering(NamedTuple):
             return data.reshape(-1, (self.flip >> 3) + 1)[:, ::-1].reshape(-1)
         return _reversed_codes(data, 8 - self.flip) if self.flip else data
 
-    def first_restored(self, data: Array, size: int, fitted: Callable[[Array], Array]) -> Array:
-        """The first bytes that a format wrote; `fitted` takes `size` of them from where they begin."""
+    def with_halves_in_order(self, data: Array, size: int) -> Array:
+        """The buffer from its first half on: at least `size` bytes, if it has as many."""
         if not self.halves:
-            return self.restored(fitted(data))
+            return data
         half = data.size // 2
-        return fitted(data[data.size - half :] if size <= half else self.restored(data))
+        return data[data.size - half :] if size <= half else self.restored(data)
 
 
 PLAIN = Reordering("")

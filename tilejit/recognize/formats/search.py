@@ -184,8 +184,8 @@ class Search:
         order, storage = part.last, part.storage
         data = self.planes.data_of(order)
         assert data is not None
-        first = way.first_restored(data, order.size, lambda data: fitted(data, order.size, way.shift)[0])
-        found = part.unpacked(first, self.planes.buffers)
+        whole, _ = fitted(way.with_halves_in_order(data, order.size), order.size, way.shift)
+        found = part.unpacked(whole if way.halves else way.restored(whole), self.planes.buffers)
         if prod(order.dims) <= UNPACKED:
             index = whole_index(order.dims)
         else:
