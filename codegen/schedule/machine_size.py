@@ -8,7 +8,7 @@ from math import prod
 from codegen.schedule.machine import machine, usable_cores, usable_sockets
 from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
-from codegen.support.errors import ScheduleError
+from codegen.support.errors import ScheduleError, pointed
 
 NAMES = ("hw", "l1", "cores", "sockets", "warp")
 """Elements of a vector register, elements of an L1 data cache, cores, sockets, threads of a GPU's warp."""
@@ -109,8 +109,7 @@ def _number(factor: str, bits: int) -> int:
 
 def _mistake(text: str, at: int, cause: str, write: str) -> ScheduleError:
     """The error that shows the text, a caret under the mistake, and what to write instead."""
-    line = re.sub(r"[^ -~]", "?", text)
     return ScheduleError(
-        f"{cause}\n  {line}\n  {' ' * at}^\n"
+        f"{cause}\n{pointed(text, at)}\n"
         f"  {write}; hw is the elements of a vector register, l1 those of the L1 data cache"
     )

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any, NoReturn, get_args
 
 from codegen.schedule.directives import Directive, Vectorize
-from codegen.support.errors import KernelValueError
+from codegen.support.errors import KernelValueError, pointed
 
 DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
 """All directives, by name."""
@@ -92,8 +92,4 @@ def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:
 
 def _shown(text: str, at: int, problem: str) -> str:
     """The problem, the text with a caret under it, and an example."""
-    line = text.splitlines()[0]
-    at = min(max(at, 0), len(line))
-    first = max(0, at - 60)
-    part = line[first : first + 90]
-    return f"schedule: {problem}\n    {part}\n    {' ' * (at - first)}^\n  write {EXAMPLE}"
+    return f"schedule: {problem}\n{pointed(text, at)}\n  write {EXAMPLE}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class TilejitError(Exception):
     """Base class of TileJIT's errors."""
@@ -72,3 +74,12 @@ def shown(number: int) -> str:
     12 -> "12"    2**90 -> "a number of 91 bits"
     """
     return str(number) if number.bit_length() <= 64 else f"a number of {number.bit_length()} bits"
+
+
+def pointed(text: str, at: int) -> str:
+    """The first line of a text near a column, with a caret under it, as lines of an error message."""
+    line = (text.splitlines() or [""])[0]
+    at = min(max(at, 0), len(line))
+    first = max(0, at - 60)
+    part = re.sub(r"[^ -~]", "?", line[first : first + 90])
+    return f"  {part}\n  {' ' * (at - first)}^"
