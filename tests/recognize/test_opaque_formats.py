@@ -34,3 +34,16 @@ def test_a_large_array_is_found_by_its_first_rows(columns: int) -> None:
     assert found.format == "compressed-tensors-pack-quantized"
     names = {match.format for match in found.matches}
     assert "compressed-tensors-wna16" in names  # its buffer of weights has the same bytes
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_change_that_cancels_a_reordering_is_no_other_explanation(times: int) -> None:
+    """Swapped halves of an array and of its buffer cancel, and so do swapped halves of rows and of bytes."""
+    original = codes = np.random.default_rng(0).integers(0, 16, (1024, 512), np.uint8)
+    for _ in range(times):
+        data = tj.pack(codes, "tinygemm-cpu-default").buffer
+        codes = np.stack([data.reshape(-1) & 15, data.reshape(-1) >> 4], axis=-1).reshape(codes.shape)
+    found = tj.identify(data, original)
+    assert (found.verdict, found.format) == ("exact", "tinygemm-cpu-default")
+    assert {match.times for match in found.matches} == {times}

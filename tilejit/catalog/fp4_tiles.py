@@ -61,7 +61,9 @@ def _hopper(mma_version: int = 3) -> Packing:
         pairs = _separated(data).reshape(*lead, *(digits[axis] for axis in _HOPPER_ORDER))
         back = (*range(len(lead)), *(len(lead) + _HOPPER_ORDER.index(axis) for axis in range(9)))
         pairs = pairs.transpose(back).reshape(*lead, rows, columns // 2)
-        codes = np.stack((pairs & 15, pairs >> 4), axis=-1).reshape(*lead, rows, columns)
+        codes = np.empty((*lead, rows, columns), np.uint8)
+        np.bitwise_and(pairs, 15, out=codes[..., 0::2])
+        np.right_shift(pairs, 4, out=codes[..., 1::2])
         return (np.ascontiguousarray(codes[..., : sizes["N"], : sizes["K"]]),)
 
     inner = "i=1, u=2, v=4, c=4" if version == 2 else "i=4, u=2, v=4, c=1"

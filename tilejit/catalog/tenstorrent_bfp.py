@@ -13,6 +13,8 @@ from tilejit.catalog.widths import TILES, pair
 _SOURCE = "tenstorrent/tt-metal@034fc8c7, tt_metal/impl/data_format/blockfloat_common.cpp: the host's packer"
 _ROW = 16
 """Values that share an exponent."""
+_CHUNK = 1 << 12
+"""Rows that are converted at a time, so that they stay in the cache."""
 
 
 def _packing(magnitude: int, tile: int | tuple[int, int]) -> Packing:
@@ -78,6 +80,15 @@ def _array(rows: Array, dims: tuple[int, ...], faces: tuple[int, ...]) -> Array:
 
 def _quantized(rows: Array, magnitude: int) -> tuple[Array, Array]:
     """The shared exponents and the codes of rows of 16 floats."""
+    flat = rows.reshape(-1, _ROW)
+    top, codes = np.empty(len(flat), np.uint8), np.empty(flat.shape, np.uint8)
+    for start in range(0, len(flat), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        top[some], codes[some] = _quantized_chunk(flat[some], magnitude)
+    return top.reshape(rows.shape[:-1]), codes.reshape(rows.shape)
+
+
+def _quantized_chunk(rows: Array, magnitude: int) -> tuple[Array, Array]:
     bits = rows.view(np.uint32)
     exponent = bits >> np.uint32(23) & np.uint32(255)
     top = exponent.max(-1)
@@ -96,6 +107,15 @@ def _quantized(rows: Array, magnitude: int) -> tuple[Array, Array]:
 
 def _values(codes: Array, top: Array, magnitude: int) -> Array:
     """The floats of codes with shared exponents; a number below the smallest exponent becomes 0."""
+    flat, shared = codes.reshape(-1, _ROW), top.reshape(-1)
+    values = np.empty(flat.shape, np.float32)
+    for start in range(0, len(flat), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        values[some] = _values_of_chunk(flat[some], shared[some], magnitude)
+    return values.reshape(codes.shape)
+
+
+def _values_of_chunk(codes: Array, top: Array, magnitude: int) -> Array:
     number = (codes & np.uint8((1 << magnitude) - 1)).astype(np.float32).view(np.int32)
     exponent = (number >> 23) + top[..., None].astype(np.int32) - (126 + magnitude)
     sign = codes.astype(np.int32) >> magnitude << 31

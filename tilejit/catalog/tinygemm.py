@@ -58,7 +58,8 @@ def _cpu_codec(rows: int, halves: bool) -> Codec:
         rest = flat[head * k // 2 :].reshape(k, (n - head) // 2).T
         for nibble in range(2):
             half = blocks[:, nibble] if halves else blocks[:, :, nibble]
-            half[...] = whole >> 4 * nibble & 15
+            for number in range(len(whole)):  # a block at a time, so that its rows stay in the cache
+                half[number] = whole[number] >> 4 * nibble & 15
             codes[head + nibble :: 2] = rest >> 4 * nibble & 15
         return (codes,)
 

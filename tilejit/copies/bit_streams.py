@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +25,15 @@ def pack_stream(codes: Array, bits: int) -> Array:
     array([136, 198, 250], dtype=uint8)
     """
     count, size = _group(bits)
-    groups = _padded(codes.reshape(-1), count).reshape(-1, count)
-    out = np.empty((len(groups), size), np.uint8)
-    for start in range(0, len(groups), CHUNK):
-        part = groups[start : start + CHUNK]
-        words = np.zeros(len(part), "<u8")
-        for k in range(count):
-            words |= part[:, k].astype(np.uint64) << np.uint64(bits * k)
-        out[start : start + CHUNK] = words.view(np.uint8).reshape(-1, 8)[:, :size]
+    flat = _padded(np.ascontiguousarray(codes).reshape(-1), count)
+    words = flat.view(f"<u{count}")  # a code in each byte
+    out = np.empty((len(words), size), np.uint8)
+    for start in range(0, len(words), CHUNK):
+        part = words[start : start + CHUNK]
+        found = np.zeros_like(part)
+        for shift, place in _moves(bits, count):
+            found |= part >> shift & place
+        out[start : start + CHUNK] = found.view(np.uint8).reshape(-1, count)[:, :size]
     return out.reshape(-1)[: stream_bytes(codes.size, bits)]
 
 
@@ -45,14 +47,20 @@ def unpack_stream(stream: Array, bits: int, codes: int) -> Array:
     groups = _padded(stream.reshape(-1), size).reshape(-1, size)
     out = np.empty((len(groups), count), np.uint8)
     for start in range(0, len(groups), CHUNK):
-        part = groups[start : start + CHUNK]
-        words = np.zeros((len(part), 8), np.uint8)
-        words[:, :size] = part
-        numbers = words.view("<u8").reshape(-1)
-        for k in range(count):
-            codes_k = (numbers >> np.uint64(bits * k)).astype(np.uint8)
-            out[start : start + CHUNK, k] = codes_k & np.uint8((1 << bits) - 1)
+        part = np.zeros((len(groups[start : start + CHUNK]), count), np.uint8)
+        part[:, :size] = groups[start : start + CHUNK]
+        words = part.view(f"<u{count}")[:, 0]
+        found = np.zeros_like(words)
+        for shift, place in _moves(bits, count):
+            found |= (words & place) << shift
+        out[start : start + CHUNK] = found.view(np.uint8).reshape(-1, count)
     return out.reshape(-1)[:codes]
+
+
+def _moves(bits: int, count: int) -> list[tuple[Any, Any]]:
+    """For each code of a word, how far it moves down from its byte, and a mask of its place in the stream."""
+    word: Any = np.dtype(f"<u{count}").type
+    return [(word((8 - bits) * k), word((1 << bits) - 1 << bits * k)) for k in range(count)]
 
 
 def _group(bits: int) -> tuple[int, int]:

@@ -93,7 +93,9 @@ def _of_dtype(plane: Plane, array: Array, element: PrimitiveType) -> Array:
 def decoded_codes(plane: Plane, codes: Array) -> Array:
     """A plane with its stored codes as users pass them: uint8, or int8 if a code may be negative."""
     if plane.low:
-        return (codes.astype(np.int16) + plane.low).astype(plane.array_dtype)
+        dtype = plane.array_dtype
+        found: Array = codes.astype(dtype) + dtype(plane.low)
+        return found
     if not plane.signed:
         return codes
     if plane.bits == 8:

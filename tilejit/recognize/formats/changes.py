@@ -12,6 +12,7 @@ from tilejit.arrays.memory import Array
 
 Index = tuple[Array, ...]
 TRANSPOSED = "transposed"
+HALVES_SWAPPED = "halves of axis {} swapped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,14 @@ class Change:
 
     Attributes:
         text: what was done, empty for nothing.
+        axes: the axes of the array along which elements move.
         index: index(index of an element) -> its index afterwards.
         origin: the inverse.
         apply: apply(array) -> the array afterwards.
     """
 
     text: str
+    axes: tuple[int, ...]
     index: Callable[[Index], Index]
     origin: Callable[[Index], Index]
     apply: Callable[[Array], Array]
@@ -35,11 +38,15 @@ class Change:
         return (*dims[:-2], dims[-1], dims[-2]) if self.text == TRANSPOSED else dims
 
 
+NO_CHANGE = Change("", (), lambda index: index, lambda index: index, lambda array: array)
+
+
 def changes(dims: tuple[int, ...]) -> Iterator[Change]:
     """The changes to try for an array, nothing first."""
-    yield Change("", lambda index: index, lambda index: index, lambda array: array)
+    yield NO_CHANGE
     if len(dims) >= 2 and (dims[-1] > 1 and dims[-2] > 1):
-        yield Change(TRANSPOSED, _swapped, _swapped, lambda array: array.swapaxes(-1, -2))
+        last = (len(dims) - 2, len(dims) - 1)
+        yield Change(TRANSPOSED, last, _swapped, _swapped, lambda array: array.swapaxes(-1, -2))
     for axis, size in enumerate(dims):
         if size % 2 == 0 and size > 2:
             yield _rotated(axis, size)
@@ -58,9 +65,8 @@ def _rotated(axis: int, size: int) -> Change:
     def moved(index: Index) -> Index:
         return (*index[:axis], (index[axis] + size // 2) % size, *index[axis + 1 :])
 
-    return Change(
-        f"halves of axis {axis} swapped", moved, moved, lambda array: np.roll(array, size // 2, axis)
-    )
+    text = HALVES_SWAPPED.format(axis)
+    return Change(text, (axis,), moved, moved, lambda array: np.roll(array, size // 2, axis))
 
 
 def _exchanged(text: str, axis: int, major: int, minor: int) -> Change:
@@ -77,7 +83,7 @@ def _exchanged(text: str, axis: int, major: int, minor: int) -> Change:
         split = array.reshape(*array.shape[:axis], major, minor, *array.shape[axis + 1 :])
         return split.swapaxes(axis, axis + 1).reshape(array.shape)
 
-    return Change(text, mover(major, minor), mover(minor, major), apply)
+    return Change(text, (axis,), mover(major, minor), mover(minor, major), apply)
 
 
 class Reordering(NamedTuple):

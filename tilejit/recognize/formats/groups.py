@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from tilejit.arrays.memory import Array
 from tilejit.layout.indexing import multi_index
-from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.changes import HALVES_SWAPPED, NO_CHANGE, PLAIN, Index
 from tilejit.recognize.formats.compare import compare
 from tilejit.recognize.formats.orders import Order, packed_at_random
 from tilejit.recognize.formats.places import Part, bit_places
@@ -111,7 +112,7 @@ def _agree(first: Array | None, second: Array | None) -> bool:
 def same_bytes(score: Score, other: Score, array: Array, given: frozenset[str]) -> bool:
     """Whether an explanation without places and another one give the same bytes for any array.
 
-    Packing random arrays decides.
+    Packing random arrays decides: of a few rows, if both formats pack rows one after another.
 
     Args:
         score: the explanation without places.
@@ -119,16 +120,52 @@ def same_bytes(score: Score, other: Score, array: Array, given: frozenset[str]) 
         array: the array that both explain.
         given: the names of the buffers that are given.
     """
+    score, other = _of_few_rows(score, other) or (score, other)
     order, known, storage = score.trial.last, other.trial.last, score.trial.storage
     if order.others(given) and not known.has_places:
         return score.texts == other.texts and _forms(order) == _forms(known) and _random_equal(order, known)
     if order.others(given) or known.others(given) or not storage.is_code:
         return False
-    fresh = _random_like(array, storage)
+    fresh = _random_codes(score.trial.change.dims(score.trial.first.dims), array.dtype, storage)
     data = score.packed(fresh)
     if known.has_places:
         return compare(other, data, fresh, {}).agreement == 1.0
     return np.array_equal(data, other.packed(fresh))
+
+
+def _of_few_rows(score: Score, other: Score) -> tuple[Score, Score] | None:
+    """Two explanations for two blocks of first rows; None if other bytes of the buffers depend on these.
+
+    Changes before and after packing that both have are left out.
+    """
+    blocks = [own.trial.first.first_rows for own in (score, other)]
+    pair = [*map(_without_halves, (score, other), blocks)]
+    if pair[0].reordering == pair[1].reordering:
+        pair = [own._replace(reordering=PLAIN) for own in pair]
+    if pair[0].trial.change.text == pair[1].trial.change.text:
+        pair = [own._replace(trial=own.trial._replace(change=NO_CHANGE)) for own in pair]
+    found: list[Score] = []
+    for own in pair:
+        few = own.trial.of_rows(2 * max(blocks) * all(blocks))
+        if few is None or 0 in few.change.axes or own.reordering.halves or own.reordering.shift:
+            return None
+        found.append(own._replace(trial=few))
+    return found[0], found[1]
+
+
+def _without_halves(score: Score, block: int) -> Score:
+    """An explanation without swapped halves, if those of the array are swapped and those of its buffer back.
+
+    Args:
+        score: the explanation.
+        block: the rows that are packed one block after another; 0 if there are none.
+    """
+    trial = score.trial
+    if not (score.reordering.halves and trial.change.text == HALVES_SWAPPED.format(0)):
+        return score
+    if not block or trial.first.dims[0] % (2 * block):
+        return score
+    return score._replace(trial=trial._replace(change=NO_CHANGE), reordering=PLAIN)
 
 
 def _forms(order: Order) -> list[Key]:
@@ -143,11 +180,11 @@ def _random_equal(first: Order, second: Order) -> bool:
     return all(map(np.array_equal, *(packed.values() for packed in both)))
 
 
-def _random_like(array: Array, storage: Storage) -> Array:
-    """Random codes in the form of an array."""
+def _random_codes(dims: tuple[int, ...], dtype: Any, storage: Storage) -> Array:
+    """Random codes in an array of a dtype."""
     low = -(1 << storage.bits - 1) if storage.element.name.startswith("s") else 0
-    numbers = np.random.default_rng(1).integers(low, low + (1 << storage.bits), array.shape)
-    return numbers.astype(array.dtype)
+    numbers = np.random.default_rng(1).integers(low, low + (1 << storage.bits), dims)
+    return numbers.astype(dtype)
 
 
 def padding_share(score: Score, data: Array, array: Array) -> float | None:

@@ -32,6 +32,8 @@ from tilejit.recognize.formats.places import (
 from tilejit.recognize.formats.storage import Storage, holds
 from tilejit.tiled.tiled_array import TiledArray
 
+BYTE = 8
+"""Rows of codes of any width that end with a byte."""
 ROWS = (16, 32, 64, 128, 256)
 """Numbers of rows; the first rows are compared that no other row changes."""
 
@@ -114,6 +116,20 @@ class Order:
         """Whether elements have places in the buffer; no whole-array steps pack them."""
         return bool(self.fields) or self.spec is not None
 
+    @property
+    def first_rows(self) -> int:
+        """A number of rows whose bytes are the first ones of the buffer, as those of its multiples; or 0."""
+        if self.candidate is ROW_MAJOR:
+            return BYTE
+        packing = self.candidate.example_packing
+        if packing is None or packing.steps:
+            return 0
+        return first_rows(self.candidate, self.buffer or packing.buffers[0], len(self.dims))
+
+    def of_rows(self, rows: int) -> Order | None:
+        """The order of an array with so many rows; None if the format does not take it."""
+        return order_of(self.candidate, self.storage, (rows, *self.dims[1:]))
+
     def parts(self, index: Index) -> tuple[Part, ...]:
         """The places of some elements."""
         if self.spec is not None:
@@ -176,8 +192,11 @@ class Order:
         named = {**known, self.buffer: data}
         free = _free(packing, self.storage)
         found = unpack_planes(named, own.name, self.dims, free, dict(own.parameters))
-        main = found[packing.main.name] if isinstance(found, dict) else found
-        return self.storage.raw(main).reshape(self.dims) if self.storage.is_code else main
+        main: Array = found[packing.main.name] if isinstance(found, dict) else found
+        low, high = packing.main.code_range if packing.main.bits else (-1, -1)
+        if not self.storage.is_code or (low >= 0 and not high >> self.bits):
+            return main
+        return self.storage.raw(main).reshape(self.dims)
 
     def packed(self, codes: Array) -> Array:
         """The buffer of codes modulo 2**bits, or of wide elements; other planes are random."""

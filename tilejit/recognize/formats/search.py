@@ -38,6 +38,8 @@ SHOWN = 5
 """The most near candidates."""
 
 Ways = Callable[[Order], Sequence[Reordering]]
+Unpacked = dict[tuple[Order, Reordering], Array]
+"""The elements of a buffer by its order and its reordering: an application, or the last of two."""
 
 
 class Compared(NamedTuple):
@@ -173,19 +175,29 @@ class Search:
     def _by_unpacking(self, storage: Storage, ways: Ways) -> Iterator[Score]:
         """The scores of formats that whole-array steps pack; of a large array, first rows are unpacked."""
         own = (candidate for candidate in candidates() if candidate.is_opaque)
+        known: Unpacked = {}
         for group in trials_of(own, self.array.shape, self.changes, storage):
-            trial = group[0] if self.array.size <= SMALL else group[0].of_first_rows()
+            trial = group[0]
+            if trial.times == 1:
+                known.clear()
+            if self.array.size > SMALL:
+                trial = trial.of_rows(trial.first.first_rows) or trial
             for way in ways(group[0].last):
                 with suppress(LayoutError):  # the buffer holds what the format never stores
-                    yield from self._of_opaque(trial, group, way)
+                    yield from self._of_opaque(trial, group, way, known)
 
-    def _of_opaque(self, part: Trial, group: list[Trial], way: Reordering) -> Iterator[Score]:
+    def _of_opaque(
+        self, part: Trial, group: list[Trial], way: Reordering, known: Unpacked
+    ) -> Iterator[Score]:
         """The scores of trials that differ in their changes; `part` is one of them with few rows."""
         order, storage = part.last, part.storage
         data = self.planes.data_of(order)
         assert data is not None
-        whole, _ = fitted(way.with_halves_in_order(data, order.size), order.size, way.shift)
-        found = part.unpacked(whole if way.halves else way.restored(whole), self.planes.buffers)
+        if (order, way) not in known:
+            whole, _ = fitted(way.with_halves_in_order(data, order.size), order.size, way.shift)
+            whole = whole if way.halves else way.restored(whole)
+            known[order, way] = order.unpacked(whole, self.planes.buffers)
+        found = part.unpacked_first(known[order, way], self.planes.buffers)
         if prod(order.dims) <= UNPACKED:
             index = whole_index(order.dims)
         else:
@@ -215,6 +227,8 @@ class Search:
             group, *groups = groups
             if exact and self._is_partial(group) and not self._is_partial(exact[0].group):
                 return exact, near, 0
+            if not group[0].parts and group[0].codes is None and self._joined(group, exact):
+                continue
             compared = self._compared(group)
             if compared.comparison.agreement == 1.0:
                 self._add(exact, compared)
@@ -227,12 +241,16 @@ class Search:
     def _add(self, exact: list[Compared], compared: Compared) -> None:
         """Add explanations of all elements to others, or to those of the same bytes."""
         for group in refined(compared.group, compared.data, self.array):
-            for number, other in enumerate(exact):
-                if self._same_bytes(group[0], other.group[0]):
-                    exact[number] = other._replace(group=(*other.group, *group))
-                    break
-            else:
+            if not self._joined(group, exact):
                 exact.append(compared._replace(group=group))
+
+    def _joined(self, group: Group, exact: list[Compared]) -> bool:
+        """Whether a group gives the bytes of an explanation of all elements for any array, and joins it."""
+        for number, other in enumerate(exact):
+            if self._same_bytes(group[0], other.group[0]):
+                exact[number] = other._replace(group=(*other.group, *group))
+                return True
+        return False
 
     def _same_bytes(self, score: Score, other: Score) -> bool:
         """Whether two explanations, one of which has no places, give the same bytes for any array."""

@@ -19,7 +19,7 @@ from tilejit.recognize.formats.changes import (
     Reordering,
     ValueChange,
 )
-from tilejit.recognize.formats.orders import Order, again, first_rows, order_of, parts_of_both
+from tilejit.recognize.formats.orders import Order, again, order_of, parts_of_both
 from tilejit.recognize.formats.places import Part, decoded, read
 from tilejit.recognize.formats.storage import Storage
 
@@ -77,19 +77,23 @@ class Trial(NamedTuple):
 
     def unpacked(self, data: Array, buffers: Mapping[str, Array]) -> Array:
         """All elements of a buffer, in the order of the changed array; codes as uint8."""
-        found = self.last.unpacked(data, buffers)
+        return self.unpacked_first(self.last.unpacked(data, buffers), buffers)
+
+    def unpacked_first(self, found: Array, buffers: Mapping[str, Array]) -> Array:
+        """All elements, from those of the last application."""
         return found if self.second is None else self.first.unpacked_again(found.reshape(-1), buffers)
 
-    def of_first_rows(self) -> Trial:
-        """The trial with an array of the first rows, if their bytes are the first ones of each buffer."""
-        order = self.first
-        if order.packing is None or order.packing.steps:
-            return self
-        rows = first_rows(order.candidate, order.buffer, len(order.dims))
-        if not 0 < rows < order.dims[0]:
-            return self
-        part = order_of(order.candidate, order.storage, (rows, *order.dims[1:]))
-        return self if part is None else Trial(self.change, part, part if self.second else None)
+    def of_rows(self, rows: int) -> Trial | None:
+        """The trial with an array of some first rows, after the change; None if the format does not take it.
+
+        Args:
+            rows: a multiple of those whose bytes are the first ones of the buffer; 0 if there are none.
+        """
+        part = self.first.of_rows(rows) if 0 < rows < self.first.dims[0] else None
+        if part is None:
+            return None
+        second = None if self.second is None else again(part)
+        return None if self.second is not None and second is None else Trial(self.change, part, second)
 
 
 def trials_of(
