@@ -82,12 +82,12 @@ class Values:
         return name, (_address(store), *more, self.text(value), *first)
 
     def store_register(self, store: Store) -> CallText:
-        """The store of a register of numbers."""
+        """The store of a register of numbers, or of a block of registers."""
         which, last = _some(store.first)
         if store.where is not None:
             which, last = "where", [self.text(store.where)]
         apart = _apart(store) if store.offsets is None else [self.text(store.offsets)]
-        name = name_of(access_family(store).name, store.value.dtype, store.value.shape[0], which)
+        name = _register_access(store, store.value, which)
         return name, (_address(store), *apart, self.text(store.value), *last)
 
     def value(self, value: Value) -> Text:
@@ -131,19 +131,14 @@ class Values:
                 return call(name_of(access_family(load).name, dtype, which="at"), array, _offset(load))
         which, live = _some(load.first)
         apart = _apart(load) if load.offsets is None else [self.text(load.offsets)]
-        name = name_of(access_family(load).name, dtype, load.shape[0], which)
+        name = _register_access(load, load, which)
         return call(name, _address(load), *apart, *live)
 
     def register(self, value: Op) -> Text:
         """An operation that makes a register, or a block of registers."""
         operands = tuple(map(self.value, value.operands))
-        match value.name:
-            case "stack":
-                return Text(f"({', '.join(each.text for each in operands)})")
-            case "row":
-                return Text(f"{operands[0].text}[{operands[1].text}]")
-            case "cast" if value.dtype in HALVES:
-                return call(name_of(ROUNDINGS[value.dtype]), *operands)
+        if value.name == "cast" and value.dtype in HALVES:
+            return call(name_of(ROUNDINGS[value.dtype]), *operands)
         return _operation(value, operands)
 
     def number(self, value: Op) -> Text:
@@ -202,7 +197,8 @@ def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
         raise KernelError(f"kernels do not support {value.name!r} of {kinds}")
     if family.named_by:
         dtype = held_dtype(value.dtype) if family.named_by == "dtype" else ""
-        return call(name_of(family.routine, dtype, value.shape[0]), *operands)
+        *rows, lanes = value.shape
+        return call(name_of(family.routine, dtype, lanes, "", *rows), *operands)
     if not family.is_operator:
         own = OWN_OF_F16.get(family.name) if value.dtype == "f16" else None
         return call(name_of(own or family.routine), *operands)
@@ -233,12 +229,16 @@ def _entries(load: Load) -> tuple[str]:
     return (address_text(load.array, scale_index(entry, 8)),)
 
 
+def _register_access(access: Load | Store, value: Value, which: str) -> str:
+    """The name of the access of a register or a block."""
+    *rows, lanes = value.shape
+    return name_of(access_family(access).name, value.dtype, lanes, which, *rows)
+
+
 def _apart(access: Load | Store) -> list[str]:
-    """The distance between lanes that are not contiguous."""
-    if access_family(access).apart != "step":
-        return []
-    (step,) = access.steps
-    return [str(step) if isinstance(step, int) else index_text(step)]  # type: ignore[arg-type]
+    """The distance between the rows of a block, then that between lanes that are not contiguous."""
+    steps = access.steps if access_family(access).apart == "step" else access.steps[:-1]
+    return [str(step) if isinstance(step, int) else index_text(step) for step in steps]  # type: ignore[arg-type]
 
 
 def _constant(number: float, dtype: str) -> Text:

@@ -49,6 +49,13 @@ class AccessFamily(Facts):
     streams: bool = False
     least_bytes: int = 0
 
+    @property
+    def block_forms(self) -> tuple[str, ...]:
+        """The forms of accesses to blocks, whose rows are a number of bytes apart; none if it has none."""
+        if self.apart == "offsets" or self.streams:
+            return ()
+        return tuple(form for form in self.forms if form in ("", "where"))
+
     def takes(self, dtype: str, lanes: int) -> bool:
         """Whether there are routines for an element type and a number of lanes."""
         return dtype in self.dtypes and lanes in self.lanes and bits_of(dtype) * lanes >= 8 * self.least_bytes
@@ -90,13 +97,13 @@ _OF_NUMBERS = {each.reads: each for each in NUMBER_ACCESSES}
 
 
 def access_family(access: Load | Store) -> AccessFamily:
-    """The family of an access to a number or to a register of numbers."""
+    """The family of an access to a number, to a register of numbers, or to a block of registers."""
     reads = isinstance(access, Load)
     value = access if isinstance(access, Load) else access.value
     if not value.shape:
         return _OF_NUMBERS[reads]
     if access.offsets is not None:
         return _OF_REGISTERS[reads, "offsets", False]
-    if access.steps != (bits_of(value.dtype) // 8,):
+    if access.steps[-1:] != (bits_of(value.dtype) // 8,):
         return _OF_REGISTERS[reads, "step", False]
     return _OF_REGISTERS[reads, "", isinstance(access, Store) and access.streamed]

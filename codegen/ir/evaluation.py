@@ -49,8 +49,6 @@ _HALVES: dict[str, Callable[[int], int]] = {"": int, "low": lambda x: x % 2**32,
 """The step that an entry of a table holds, by `Entries.half`."""
 
 _REGISTERS: dict[str, Callable[[list[Number], VectorShape], Number]] = {
-    "stack": lambda found, shape: np.reshape(found, shape),
-    "row": lambda found, shape: found[0][int(found[1])],
     "register": lambda found, shape: found[0][: shape[0]],
     "with_register": lambda found, shape: np.concatenate([found[1], found[0][len(found[1]) :]]),
 }

@@ -31,6 +31,9 @@ MOST_LANES = 1024
 
 LANES = tuple(1 << k for k in range(MOST_LANES.bit_length()))
 
+BLOCK_SIDES = (4, 8, 16)
+"""Rows, and lanes of each row, of the square blocks of kernels."""
+
 SHIFTS = ("avx512", "neon")
 """The CPU levels that shift each lane of at least 16 bits by a number of its own."""
 
@@ -68,6 +71,7 @@ class Family(Facts):
         results: the element types of the result; none for that of the operands.
         is_operator: whether `routine` is one of Python's operators.
         named_by: what the name of the routine also has: the lanes of the result, or its element type too.
+        rows: whether a name of lanes may have rows as well, as blocks do, or must.
         spreads: whether the operand, if any, is one number.
         reduces: whether the result is one number.
         crosses: whether lanes of the result depend on other lanes of the operands.
@@ -81,6 +85,7 @@ class Family(Facts):
     results: tuple[str, ...] = ()
     is_operator: bool = False
     named_by: Literal["", "lanes", "dtype"] = ""
+    rows: Literal["", "may", "must"] = ""
     spreads: bool = False
     reduces: bool = False
     crosses: bool = False
@@ -138,11 +143,12 @@ def _families() -> list[Family]:
         types = NUMBERS if name == "pow" else FLOATS
         declare(name, arity, types, sets_flags=True, max_ulp=MAX_ULP, levels=LIBMVEC, cost=CALL + 1)
     declare("round_to_odd:round_to_odd_f32", 1, ("f64",), results=("f32",), sets_flags=True, cost=16)
-    declare("cast", 1, EVERY, results=EVERY, named_by="dtype", sets_flags=True, cost=23)
-    declare("broadcast:splat", 1, EVERY, named_by="dtype", spreads=True, cost=3)
+    declare("cast", 1, EVERY, results=EVERY, named_by="dtype", rows="may", sets_flags=True, cost=23)
+    declare("broadcast:splat", 1, EVERY, named_by="dtype", rows="may", spreads=True, cost=3)
     declare("iota", 0, NUMBERS, named_by="dtype", spreads=True, cost=1)
     declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
-    declare("transpose:transposed", 1, EVERY, named_by="dtype", cost=20)
+    declare("transpose:transposed", 1, EVERY, named_by="dtype", rows="must", cost=20)
+    declare("repeat:repeated", 1, EVERY, named_by="dtype", rows="must", cost=0)
     declare("last", 1, EVERY, reduces=True, cost=2)
     declare("slide", 2, EVERY, crosses=True, cost=3)
     for half in STEPS:

@@ -99,6 +99,7 @@ MADE: dict[str, Callable[[Sequence[Any], str, VectorShape], Any]] = {
     "iota": lambda found, dtype, shape: np.arange(shape[0]).astype(stored_dtype(dtype)),
     "first": lambda found, dtype, shape: np.arange(shape[0]) < int(found[0]),
     "transpose": lambda found, dtype, shape: np.swapaxes(found[0], 0, 1),
+    "repeat": lambda found, dtype, shape: np.broadcast_to(found[0], shape),
     "last": lambda found, dtype, shape: found[0][-1],
     "slide": lambda found, dtype, shape: np.concatenate([found[0][-1:], found[1][:-1]]),
     **{f"below_{half}": partial(_below, half) for half in STEPS},

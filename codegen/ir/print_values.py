@@ -21,7 +21,7 @@ from codegen.ir.print_names import (
 )
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 
-NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd", "slide")
+NOT_MLIR = ("first", "repeat", "register", "with_register", "round_to_odd", "slide")
 """The operations that split and join super-vectors, and a rounding mode that MLIR lacks."""
 
 

@@ -14,8 +14,11 @@ the table of declared routines. Instructions have the names of their declaration
     store_DxN_where(address, v, mask)            strided_store_DxN_where(address, step_bytes, v, mask)
     load_H_as_f32xN, strided_load_…, gather_…    store_f32xN_as_H, strided_store_…, with _first and _where
     stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line
-    transposed_DxN((v, …))               N registers with rows and columns swapped
-    splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
+    load_DxNxN(address, pitch_bytes)     store_DxNxN(address, pitch_bytes, block): N registers; no `_first`
+                                         forms; strided_… take the step of lanes after the pitch
+    transposed_DxNxN(block)              repeated_DxNxN(v): a register in each row
+    splat_DxN(number), cast_DxN(v)       the same for blocks: splat_DxNxN, cast_DxNxN
+    iota_DxN(), first_N(count)
     read_D_at(address, offset)           write_D_at(address, offset, number): single numbers
     as_D(number), shl_D(a, b), shr_D(a, b)
     load_W_at(base, offset)              store_W_at(base, offset, bits): elements of copies
@@ -31,7 +34,7 @@ from types import MappingProxyType
 from codegen.ir.access_families import ACCESSES, COMPUTED, REGISTER_ACCESSES
 from codegen.ir.accesses import Access, SizedRoutine, access_named
 from codegen.ir.element_types import HALF_TYPES
-from codegen.ir.families import EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
+from codegen.ir.families import BLOCK_SIDES, EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -50,12 +53,14 @@ class Routine:
     dtype   the element type in memory or of the result; "" if the routine takes every type
     lanes   lanes of the register; 0 for single numbers, and if the routine takes every register
     which   "first" or "where" for accesses to some of the lanes, "at" for elements at a base and an offset
+    rows    the registers of a block; 0 for a single one
     """
 
     family: str
     dtype: str = ""
     lanes: int = 0
     which: str = ""
+    rows: int = 0
 
     @property
     def name(self) -> str:
@@ -65,14 +70,15 @@ class Routine:
             return f"{self.family}_{self.lanes}" if self.lanes else f"{self.family}{suffix}"
         if not self.lanes:
             return f"{self.family}_{self.dtype}{suffix}"
+        shape = f"{self.lanes}x{self.rows}" if self.rows else str(self.lanes)
         if self.dtype not in HALF_TYPES:
-            return f"{self.family}_{self.dtype}x{self.lanes}{suffix}"
+            return f"{self.family}_{self.dtype}x{shape}{suffix}"
         if self.family in _LOADS:
-            return f"{self.family}_{self.dtype}_as_f32x{self.lanes}{suffix}"
-        return f"{self.family}_f32x{self.lanes}_as_{self.dtype}{suffix}"
+            return f"{self.family}_{self.dtype}_as_f32x{shape}{suffix}"
+        return f"{self.family}_f32x{shape}_as_{self.dtype}{suffix}"
 
 
-def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> str:
+def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "", rows: int = 0) -> str:
     """The name of a declared routine.
 
     "load", "f32", 16, "first" -> load_f32x16_first
@@ -80,7 +86,7 @@ def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> st
     Raises:
         KernelError: the routine does not exist.
     """
-    routine = Routine(family, dtype, lanes, which)
+    routine = Routine(family, dtype, lanes, which, rows)
     if routine not in _declared(dtype, lanes):
         raise KernelError(f"the routine {routine.name} does not exist")
     return routine.name
@@ -129,15 +135,21 @@ def _numbers(dtype: str) -> Iterator[Routine]:
 
 
 def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
-    if dtype in EVERY:
-        made = (name for name, family in MADE.items() if dtype in (family.results or family.dtypes))
-        yield from (Routine(name, dtype, lanes) for name in made if lanes > 1 or name != "transposed")
+    for name, family in MADE.items() if dtype in EVERY else ():
+        if dtype not in (family.results or family.dtypes):
+            continue
+        if family.rows != "must":
+            yield Routine(name, dtype, lanes)
+        if family.rows and lanes in BLOCK_SIDES:
+            yield Routine(name, dtype, lanes, rows=lanes)
 
 
 def _accesses(dtype: str, lanes: int) -> Iterator[Routine]:
     for family in ACCESSES:
         if family.takes(dtype, lanes):
             yield from (Routine(family.name, dtype, lanes, form) for form in family.forms)
+            if lanes in BLOCK_SIDES:
+                yield from (Routine(family.name, dtype, lanes, form, lanes) for form in family.block_forms)
 
 
 _FIRST_WORDS = frozenset(

@@ -107,8 +107,8 @@ class Op:
     round_to_odd (f64 to f32, so that rounding the result to f16 rounds once in effect) |
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
     dimensions come first in the result, so every lane [a, b] holds its element [a]) |
-    first (the first lanes, as many as the operand says) | stack (registers as the rows of a block) |
-    row (a row of a block, whose number is a Const) | transpose (a block) |
+    first (the first lanes, as many as the operand says) | repeat (a register in each row of a block) |
+    transpose (a block) |
     register (the first register of a super-vector) |
     with_register (a super-vector whose first register is replaced) |
     reduce_add reduce_mul … (all lanes of a register combined) |

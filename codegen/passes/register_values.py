@@ -99,16 +99,14 @@ def _index_register(index: Index, lanes: Lanes) -> Value:
 
 def _load(load: Load, scope: Scope) -> Registers:
     lanes = scope.lanes
-    if load in scope.columns:
-        return scope.columns[load]
     if load.offsets is not None:
         return _at_offsets(load, registers_of(load.offsets, scope), lanes)
     number = Load(load.array, load.subscripts, load.dtype)
     if lanes is None or not load.shape:
         return number
-    if load.along and load.along[lanes.dimension]:
+    if any(load.along):
         return _gathered(load, lanes)
-    step = load.steps[lanes.dimension]
+    (step,) = load.steps
     if step == 0 and not any(map(lanes.moves, load.subscripts)):
         return number
     found = [at_register(number, lanes, register) for register in range(lanes.registers)]

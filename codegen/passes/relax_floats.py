@@ -30,6 +30,6 @@ def relax_floats(function: Function, schedule: RegisterSchedule) -> Function:
 
 def _relaxed(node: Value) -> Value:
     match node:
-        case Op(name, _, "f32" | "f64", (_,)) if name in RELAXED:
+        case Op(name, _, "f32" | "f64", (_, *_)) if name in RELAXED:
             return replace(node, name=RELAXED[name])
     return node

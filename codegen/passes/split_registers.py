@@ -10,11 +10,11 @@ from codegen.ir.index import Affine, index_symbol
 from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import substituted
 from codegen.ir.values import IndexValue, Local, Op, Value
+from codegen.passes.block_values import BlockValues
 from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scans import scanned
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.passes.register_values import offset_of, registers_of
-from codegen.passes.transposed_registers import by_columns, transposed, with_columns
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -42,7 +42,6 @@ class _Split:
         """The statements of a body; `scope.held` records the values that they assign."""
         out: list[Statement] = []
         for statement in body:
-            scope = with_columns(statement, scope, self.names, out)
             match statement:
                 case For():
                     out += self.loop(statement, scope)
@@ -117,21 +116,10 @@ class _Split:
         return start
 
     def block(self, rows: For, inner: For, scope: Scope) -> list[Statement]:
-        """A square block of two loops, of which the outer one runs once: its iterations are the registers."""
-        rows = _from_start(rows)
-        (inner,) = rows.body  # type: ignore[assignment]
-        lanes = Lanes(
-            inner.index,
-            inner.lanes,
-            rows.size,
-            inner.step // inner.size,
-            rows=rows.index,
-            row_step=rows.step // rows.size,
-            dimension=1,
-        )
-        inside = replace(scope, lanes=lanes, held=dict(scope.held))
-        body = tuple(self.body(inner.body, inside))
-        return [replace(inner, body=body, size=1, lanes=0)]
+        """A square block of two loops, of which the outer one runs once: its iterations are the rows."""
+        (inner,) = _from_start(rows).body  # type: ignore[assignment]
+        values = BlockValues(rows.size, replace(scope, lanes=None), self.names)
+        return [replace(inner, body=values.body(inner.body), size=1, lanes=0)]
 
     def store(self, store: Store, scope: Scope) -> list[Statement]:
         """The store of one element, or one store for each register; a single mask becomes a branch.
@@ -143,24 +131,18 @@ class _Split:
         where = None if store.where is None else registers_of(store.where, scope)
         if store.offsets is not None:
             return _scattered(store, value, where, registers_of(store.offsets, scope), lanes)
-        if lanes is None or not store.steps or store.steps[lanes.dimension] == 0:
+        if lanes is None or not store.steps or store.steps[0] == 0:
             if isinstance(value, tuple) or isinstance(where, tuple):
                 raise KernelError(f"all lanes would be stored to the same element of {store.array}")
             return _where(where, [replace(store, value=value, steps=(), where=None)])
         masks = where if isinstance(where, tuple) else None
         out: list[Statement] = []
-        if by_columns(store, store.value.dtype, lanes):
-            value = transposed(spread(value, lanes), self.names, out)
-            masks = None if masks is None else transposed(masks, self.names, out)
-            lanes = lanes.transposed()
-        step = store.steps[lanes.dimension]
         for register, each in enumerate(spread(value, lanes)):
             out.append(
                 replace(
                     store,
                     subscripts=tuple(lanes.shifted(s, register) for s in store.subscripts),
                     value=each,
-                    steps=(step,),
                     first=lanes.live if masks is None else None,
                     where=None if masks is None else _active(masks[register], lanes),
                     streamed=store.streamed and masks is None and lanes.live is None,

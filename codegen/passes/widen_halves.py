@@ -14,7 +14,7 @@ from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
 BELOW = tuple(f"below_{half}" for half in STEPS)
-MOVED = ("select", "broadcast", "first", "stack", "transpose", "row", "last", "slide", *BELOW)
+MOVED = ("select", "broadcast", "first", "repeat", "transpose", "last", "slide", *BELOW)
 """Operations that leave each element as it is."""
 
 

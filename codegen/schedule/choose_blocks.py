@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
+from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.nodes import For, Function, Statement, Store
-from codegen.ir.values import Load
-from codegen.ir.visit import coefficient, loads, values_of
+from codegen.ir.values import IndexValue, Load, Value
+from codegen.ir.visit import coefficient, loads, parts, values_of
 from codegen.schedule.registers import Place
 from codegen.support.dataclasses import dataclass
 
-MOST_ROWS, LEAST_ROWS = 16, 4
-"""Maximum and minimum rows per block: more do not fit in the registers, fewer are not worth the shuffles."""
+LEAST_ROWS, *_, MOST_ROWS = BLOCK_SIDES
+"""Minimum and maximum rows per block: fewer are not worth the shuffles, more do not fit in the registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ def block_of(function: Function, outer: For, register_bytes: int) -> Block | Non
     """The block of a loop over super-vectors and the innermost one inside it; None if no array is transposed.
 
     for i: for j: C[j, i] = A[i, j]     C is contiguous along i, A along j: a block
+
+    The lanes of a block are steps apart, and no index is a number in it.
     """
     if outer.size < LEAST_ROWS or outer.carried:
         return None
@@ -45,6 +48,8 @@ def block_of(function: Function, outer: For, register_bytes: int) -> Block | Non
     if side < LEAST_ROWS:
         return None
     accesses = _accesses(inner.body)
+    if not all(_has_steps(a, outer, inner) for a in accesses) or any(map(_has_index, values_of(inner.body))):
+        return None
     columns = frozenset((a.array, a.subscripts) for a in accesses if _by_columns(function, a, outer, inner))
     return Block(inner, tuple(loop.index for loop in inside[:-1]), side, columns) if columns else None
 
@@ -66,10 +71,18 @@ def _accesses(body: tuple[Statement, ...]) -> list[Load | Store]:
     return [*stores, *(load for value in values_of(body) for load in loads(value))]
 
 
+def _has_steps(access: Load | Store, outer: For, inner: For) -> bool:
+    """Whether the elements of rows and of lanes are steps apart."""
+    return all(coefficient(s, loop.index) is not None for s in access.subscripts for loop in (outer, inner))
+
+
+def _has_index(value: Value) -> bool:
+    """Whether a value depends on the index of its lanes."""
+    return any(isinstance(part, IndexValue) and part.shape for part in parts(value))
+
+
 def _by_columns(function: Function, access: Load | Store, outer: For, inner: For) -> bool:
     """Whether elements are contiguous from row to row, and not from lane to lane."""
-    if any(coefficient(s, loop.index) is None for s in access.subscripts for loop in (outer, inner)):
-        return False
     array, apart = function.array(access.array), False
     row_step, lane_step = outer.step // outer.size, inner.step // inner.size
     for dimension, subscript in enumerate(access.subscripts):

@@ -33,6 +33,7 @@ from codegen.simd.vector.values import (
     llvm_function,
     number,
     routine_of,
+    row_by_row,
     same_shape,
     shape,
 )
@@ -169,7 +170,7 @@ def _select() -> Any:
 
         return like(a, dtype, lanes)(mask, a, b), generate
 
-    return routine_of("select", 3, rule)
+    return routine_of("select", 3, row_by_row(rule))
 
 
 EMITS: dict[str, Emit] = {

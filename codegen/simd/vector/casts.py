@@ -16,19 +16,22 @@ from codegen.simd.vector.values import (
     bits_of,
     by_lanes,
     element_kind,
+    from_rows,
     lanes_like,
     like,
     llvm_kind,
     number,
     repeated,
     routine_of,
+    row_by_row,
+    rows_of,
     same_shape,
     shape,
 )
 
 
-def splat(name: str, dtype: str, lanes: int) -> Any:
-    """`splat_f32x16(x)`: a number in each lane, converted as by `cast`."""
+def splat(name: str, dtype: str, lanes: int, rows: int = 0) -> Any:
+    """`splat_f32x16(x)`: a number in each lane, converted as by `cast`; `splat_f32x16x16(x)`: in each row."""
 
     def rule(kind: Any) -> Any:
         source, count = shape(kind)
@@ -36,14 +39,29 @@ def splat(name: str, dtype: str, lanes: int) -> Any:
             raise TypingError(f"{name}: expected a single number, got {kind}")
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return repeated(builder, converted(builder, args[0], source, dtype), lanes)
+            row = repeated(builder, converted(builder, args[0], source, dtype), lanes)
+            return from_rows(builder, [row] * rows) if rows else row
 
-        return Vector(dtype, lanes)(kind), generate
+        return Vector(dtype, lanes, rows)(kind), generate
 
     return routine_of(name, 1, rule)
 
 
-def iota(name: str, dtype: str, lanes: int) -> Any:
+def repeat(name: str, dtype: str, lanes: int, rows: int) -> Any:
+    """`repeated_f32x16x16(v)`: a vector in each row of a block."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return from_rows(builder, [args[0]] * rows)
+
+    def rule(kind: Any) -> Any:
+        if kind != Vector(dtype, lanes):
+            raise TypingError(f"{name}: expected {dtype}x{lanes}, got {kind}")
+        return Vector(dtype, lanes, rows)(kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+def iota(name: str, dtype: str, lanes: int, _: int) -> Any:
     """`iota_i32x8()`: 0 to 7. i8 and u8 wrap around, and i1 keeps the lowest bit."""
     kind = llvm_kind(dtype, lanes)
     numbers = [float(k) if dtype in FLOATS else k % (1 << bits_of(dtype)) for k in range(lanes)]
@@ -54,8 +72,8 @@ def iota(name: str, dtype: str, lanes: int) -> Any:
     return routine_of(name, 0, lambda: (Vector(dtype, lanes)(), generate))
 
 
-def cast(name: str, dtype: str, lanes: int) -> Any:
-    """`cast_f64x8(v)`: convert eight numbers of any dtype to another.
+def cast(name: str, dtype: str, lanes: int, rows: int) -> Any:
+    """`cast_f64x8(v)`: convert eight numbers of any dtype to another; `cast_f64x8x8(block)`: each row.
 
     Integers keep their low bits. NaN and floats out of range convert as on x86 and in NumPy: to the smallest
     32-bit integer (64-bit for i64, u32, u64) truncated to the dtype, or to 0 if they are too large for u64.
@@ -71,7 +89,12 @@ def cast(name: str, dtype: str, lanes: int) -> Any:
 
         return Vector(dtype, lanes)(kind), generate
 
-    return routine_of(name, 1, rule)
+    def of_rows(kind: Any) -> Any:
+        if rows_of(kind) != rows:
+            raise TypingError(f"{name}: expected {rows or 'no'} rows, got {kind}")
+        return row_by_row(rule)(kind)
+
+    return routine_of(name, 1, of_rows)
 
 
 def converted(builder: Any, value: Any, source: str, target: str) -> Any:
@@ -148,7 +171,7 @@ def _odd_routine(name: str) -> Any:
 
         return like(kind, "f32", lanes)(kind), generate
 
-    return routine_of(name, 1, rule)
+    return routine_of(name, 1, row_by_row(rule))
 
 
 NAMED = {

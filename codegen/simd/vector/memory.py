@@ -7,6 +7,7 @@ NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -16,6 +17,7 @@ from numba.core.errors import TypingError
 from codegen.ir.access_families import AccessFamily
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.memory import I8, I16, I32, I64, pointer
+from codegen.simd.register.super_vectors import row_addresses
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
 from codegen.simd.vector.strided import load_untagged, spaced
 from codegen.simd.vector.values import (
@@ -23,6 +25,7 @@ from codegen.simd.vector.values import (
     Vector,
     bits_of,
     element_kind,
+    from_rows,
     intrinsic_of,
     lane,
     lanes_like,
@@ -30,6 +33,8 @@ from codegen.simd.vector.values import (
     number,
     repeated,
     routine_of,
+    row_of,
+    rows_of,
     shape,
     wide,
 )
@@ -42,7 +47,9 @@ MANY_LANES = 256
 """The fewest lanes whose count does not fit in a byte."""
 
 
-def access(name: str, family: AccessFamily, dtype: str, lanes: int, half: str, which: str) -> Any:
+def access(
+    name: str, family: AccessFamily, dtype: str, lanes: int, half: str, which: str, rows: int = 0
+) -> Any:
     """A vector access:
 
         load_f32x16(address)
@@ -54,9 +61,11 @@ def access(name: str, family: AccessFamily, dtype: str, lanes: int, half: str, w
 
     `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
     "where" forms of stores take a mask there.
+
+    A block of rows has their distance in bytes after the address: load_f32x16x16(address, pitch_bytes).
     """
-    made = _Access(name, family, dtype, lanes, half, which)
-    return routine_of(name, 1 + made.has_step + (not made.reads) + bool(which), made.rule)
+    made = _Access(name, family, dtype, lanes, half, which, rows)
+    return routine_of(name, made.before_value + (not made.reads) + bool(which), made.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ class _Access:
     lanes: int
     half: str
     which: str
+    rows: int
 
     @property
     def reads(self) -> bool:
@@ -78,29 +88,46 @@ class _Access:
     def has_step(self) -> bool:
         return bool(self.family.apart)
 
+    @property
+    def before_value(self) -> int:
+        """The arguments before the value: the address, the pitch of rows, and the step of lanes."""
+        return 1 + bool(self.rows) + self.has_step
+
     def rule(self, *kinds: Any) -> Any:
         """The signature for arguments of these types, and the code."""
-        numbers = [types.int64] * len(kinds)
+        numbers: list[Any] = [types.int64] * len(kinds)
         if self.family.apart == "offsets":
             if shape(kinds[1]) != ("i64", self.lanes):
                 raise TypingError(f"{self.name}: expected {self.lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]
         if self.reads:
-            return Vector(self.dtype, self.lanes)(*numbers), self.generate
-        written = kinds[1 + self.has_step]
-        if shape(written) != (self.dtype, self.lanes):
+            return Vector(self.dtype, self.lanes, self.rows)(*numbers), self.generate
+        written = kinds[self.before_value]
+        if shape(written) != (self.dtype, self.lanes) or rows_of(written) != self.rows:
             raise TypingError(
                 f"{self.name}: expected {self.dtype}x{self.lanes}, got {written}; cast it first"
             )
-        numbers[1 + self.has_step] = written
+        numbers[self.before_value] = written
         if self.which == "where":
-            if shape(kinds[-1]) != (MASK, self.lanes):
+            if shape(kinds[-1]) != (MASK, self.lanes) or rows_of(kinds[-1]) != self.rows:
                 raise TypingError(f"{self.name}: expected a mask of {self.lanes} lanes, got {kinds[-1]}")
             numbers[-1] = kinds[-1]
         return types.void(*numbers), self.generate
 
     def generate(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """The LLVM code: a vector for loads."""
+        """The LLVM code: a vector or a block for loads."""
+        if not self.rows:
+            made = self.vector(builder, args)
+            return made if self.reads else context.get_dummy_value()
+        address, pitch, *rest = args
+        made = [
+            self.vector(builder, [at, *(row_of(builder, value, k) for value in rest)])
+            for k, at in enumerate(row_addresses(builder, address, pitch, self.rows))
+        ]
+        return from_rows(builder, made) if self.reads else context.get_dummy_value()
+
+    def vector(self, builder: Any, args: Sequence[Any]) -> Any:
+        """The access of a vector; None for stores."""
         address, *rest = args
         step = rest.pop(0) if self.has_step else None
         given = None if self.reads else to_memory(builder, rest.pop(0), self.dtype, self.half)
@@ -111,7 +138,7 @@ class _Access:
         if not self.reads:
             write = _write_offsets if self.family.apart == "offsets" else _write
             write(builder, given, address, step, mask)
-            return context.get_dummy_value()
+            return None
         element = I16 if self.half else I8 if self.dtype == MASK else element_kind(self.dtype)
         read = _read_offsets if self.family.apart == "offsets" else _read
         found = read(builder, address, step, wide(element, self.lanes), mask)

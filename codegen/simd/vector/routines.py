@@ -15,6 +15,7 @@ COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED | prefix
 
 _MADE = {
     "splat": casts.splat,
+    "repeated": casts.repeat,
     "iota": casts.iota,
     "cast": casts.cast,
     "transposed": transposes.transposed,
@@ -40,7 +41,7 @@ def vector_routine(routine: Routine) -> Any:
             access = _OF_REGISTERS[family]
             if access.streams:
                 return memory.streamed(routine.name, dtype, lanes, half)
-            return memory.access(routine.name, access, dtype, lanes, half, routine.which)
+            return memory.access(routine.name, access, dtype, lanes, half, routine.which, routine.rows)
         case _ if family in MADE:
-            return _MADE[family](routine.name, dtype, lanes)
+            return _MADE[family](routine.name, dtype, lanes, routine.rows)
     raise AssertionError(f"simd: no rule for {routine.name}")

@@ -5,34 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numba.core.errors import TypingError
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.memory import I8
 from codegen.simd.register.networks import by_exchanges, transposed_lines
-from codegen.simd.vector.values import MASK, Vector, bits_of, lanes_like, number, routine_of
+from codegen.simd.vector.values import (
+    MASK,
+    Vector,
+    bits_of,
+    from_rows,
+    lanes_like,
+    number,
+    routine_of,
+    row_of,
+)
 
 
-def transposed(name: str, dtype: str, lanes: int) -> Any:
-    """`transposed_f32x16((a, b, …))`: lane k of vector r moves to lane r of vector k, for sixteen vectors.
-
-    There are as many vectors as lanes. Returns None for one lane.
-    """
-    if lanes == 1:
-        return None
-    block = types.UniTuple(Vector(dtype, lanes), lanes)  # type: ignore[no-untyped-call]
+def transposed(name: str, dtype: str, lanes: int, _: int) -> Any:
+    """`transposed_f32x16x16(block)`: lane k of row r moves to lane r of row k."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows = cgutils.unpack_tuple(builder, args[0], lanes)  # type: ignore[no-untyped-call]
-        columns = _columns(builder, rows, dtype, lanes)
-        return cgutils.pack_array(builder, columns)  # type: ignore[no-untyped-call]
+        rows = [row_of(builder, args[0], k) for k in range(lanes)]
+        return from_rows(builder, _columns(builder, rows, dtype, lanes))
 
     def rule(given: Any) -> Any:
-        if given != block:
-            raise TypingError(f"{name}: expected a tuple of {lanes} vectors of {dtype}, got {given}")
-        return block(block), generate
+        if given != Vector(dtype, lanes, lanes):
+            raise TypingError(f"{name}: expected {dtype}x{lanes}x{lanes}, got {given}")
+        return given(given), generate
 
     return routine_of(name, 1, rule)
 

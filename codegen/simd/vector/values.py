@@ -8,7 +8,7 @@ the same routines. Functions called by name also take Numba numbers as single la
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from llvmlite import ir
@@ -36,11 +36,14 @@ Emit: TypeAlias = Callable[..., Any]
 
 
 class Vector(types.Type):
-    """`lanes` numbers of a dtype: Vector("f32", 16) is <16 x float> to LLVM, Vector("f32", 1) is float."""
+    """`lanes` numbers of a dtype: Vector("f32", 16) is <16 x float> to LLVM, Vector("f32", 1) is float.
 
-    def __init__(self, dtype: str, lanes: int) -> None:
-        self.dtype, self.lanes = dtype, lanes
-        super().__init__(name=f"{dtype}x{lanes}")
+    A block has `rows` of these: Vector("f32", 16, 16) is [16 x <16 x float>], which LLVM keeps in registers.
+    """
+
+    def __init__(self, dtype: str, lanes: int, rows: int = 0) -> None:
+        self.dtype, self.lanes, self.rows = dtype, lanes, rows
+        super().__init__(name=f"{dtype}x{lanes}{f'x{rows}' if rows else ''}")
 
 
 @register_model(Vector)
@@ -48,7 +51,9 @@ class VectorModel(models.PrimitiveModel):
     """A value is one LLVM value, in registers and in memory."""
 
     def __init__(self, manager: Any, kind: Vector) -> None:
-        super().__init__(manager, kind, llvm_kind(kind.dtype, kind.lanes))  # type: ignore[no-untyped-call]
+        row = llvm_kind(kind.dtype, kind.lanes)
+        llvm = ir.ArrayType(row, kind.rows) if kind.rows else row
+        super().__init__(manager, kind, llvm)  # type: ignore[no-untyped-call]
 
 
 def bits_of(dtype: str) -> int:
@@ -138,8 +143,56 @@ def llvm_function(builder: Any, name: str, *operands: Any) -> Any:
     return builder.call(intrinsic_of(builder, name, kind, [kind] * len(operands)), operands)
 
 
+def rows_of(kind: Any) -> int:
+    """The rows of a block; 0 for any other Numba type."""
+    return kind.rows if isinstance(kind, Vector) else 0
+
+
+def row_of(builder: Any, value: Any, row: int) -> Any:
+    """A row of a block; other values are the same for all rows."""
+    return builder.extract_value(value, row) if isinstance(value.type, ir.ArrayType) else value
+
+
+def from_rows(builder: Any, rows: Sequence[Any]) -> Any:
+    """A block from its rows."""
+    block = ir.Constant(ir.ArrayType(rows[0].type, len(rows)), ir.Undefined)
+    for k, row in enumerate(rows):
+        block = builder.insert_value(block, row, k)
+    return block
+
+
+Rule: TypeAlias = Callable[..., tuple[Any, Callable[..., Any]]]
+"""(signature, generate) of an intrinsic for the Numba types of its arguments."""
+
+
+def row_by_row(rule: Rule) -> Rule:
+    """The rule of a routine on vectors, which takes blocks as well: it runs on each row."""
+
+    def in_rows(*kinds: Any) -> tuple[Any, Callable[..., Any]]:
+        rows, *others = map(rows_of, kinds)
+        if any(other != rows for other in others):
+            raise TypingError(f"expected blocks of the same rows, got {' and '.join(map(str, kinds))}")
+        if not rows:
+            return rule(*kinds)
+        signature, generate = rule(
+            *(Vector(kind.dtype, kind.lanes) if isinstance(kind, Vector) else kind for kind in kinds)
+        )
+
+        def each(context: Any, builder: Any, _: Any, args: Any) -> Any:
+            made = (
+                generate(context, builder, signature, [row_of(builder, value, k) for value in args])
+                for k in range(rows)
+            )
+            return from_rows(builder, list(made))
+
+        result = signature.return_type
+        return Vector(result.dtype, result.lanes, rows)(*kinds), each
+
+    return in_rows
+
+
 def shape(kind: Any) -> tuple[str, int]:
-    """The dtype and lanes of a Numba type; a Numba number has a single lane.
+    """The dtype and lanes of a Numba type; a Numba number has a single lane, and a block those of its rows.
 
     Raises:
         TypingError: the type is neither a vector nor a number.
@@ -172,7 +225,7 @@ def like(kind: Any, dtype: str, lanes: int) -> Any:
     return Vector(dtype, lanes) if isinstance(kind, Vector) else NUMBA[dtype]
 
 
-def routine_of(name: str, arity: int, rule: Callable[..., Any]) -> Any:
+def routine_of(name: str, arity: int, rule: Rule) -> Any:
     """An intrinsic of `arity` arguments; `rule` returns (signature, generate) for their types."""
 
     def none(typing):
@@ -190,7 +243,10 @@ def routine_of(name: str, arity: int, rule: Callable[..., Any]) -> Any:
     def four(typing, a, b, c, d):
         return rule(a, b, c, d)
 
-    typed = (none, one, two, three, four)[arity]
+    def five(typing, a, b, c, d, e):
+        return rule(a, b, c, d, e)
+
+    typed = (none, one, two, three, four, five)[arity]
     typed.__name__ = name
     return intrinsic(typed)
 
@@ -208,7 +264,7 @@ def by_lanes(name: str, arity: int, emit: Emit, accepts: Iterable[str], *, mask:
 
         return out(*kinds), generate
 
-    return routine_of(name, arity, rule)
+    return routine_of(name, arity, row_by_row(rule))
 
 
 def define_operator(
@@ -222,10 +278,14 @@ def define_operator(
         fits = isinstance(first, Vector) and all(kind == first for kind in others)
         if not fits or first.dtype not in accepted:
             return None
-        return Vector(MASK, first.lanes) if mask else first
+        return Vector(MASK, first.lanes, first.rows) if mask else first
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit(builder, signature.args[0].dtype, *args)
+        rows, dtype = signature.args[0].rows, signature.args[0].dtype
+        if not rows:
+            return emit(builder, dtype, *args)
+        made = (emit(builder, dtype, *(row_of(builder, each, k) for each in args)) for k in range(rows))
+        return from_rows(builder, list(made))
 
     def unary(context):
         return lambda a: result(a)

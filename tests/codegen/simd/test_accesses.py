@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from codegen.backend.object_loader import load_object
 from codegen.emit.source import source_of
-from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, AccessFamily
+from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, REGISTER_ACCESSES, AccessFamily
 from codegen.ir.buffers import Buffer
 from codegen.ir.building import index_of, times
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.index import index_symbol
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import BufferArg, For, Function, ScalarArg, Statement, Store
@@ -37,21 +38,28 @@ APART = 3
 """Elements from one strided lane to the next."""
 
 
+PITCH = 24
+"""Elements from one row of a block to the next."""
+
+
 @cache
-def small_kernel(family: AccessFamily, dtype: str, lanes: int, form: str) -> tuple[SmallKernel, Function]:
-    """Two iterations of dst[i] = src[i], of which the family accesses one side."""
-    bits, shape = bits_of(dtype), (lanes,) if lanes else ()
+def small_kernel(
+    family: AccessFamily, dtype: str, lanes: int, form: str, rows: int
+) -> tuple[SmallKernel, Function]:
+    """Two iterations of dst[i] = src[i], of which the family accesses one side; both sides of a block."""
+    bits, shape = bits_of(dtype), (rows, lanes) if rows else (lanes,) if lanes else ()
     kind, size = f"bits{bits}" if family in ELEMENT_ACCESSES else dtype, max(bits // 8, 1)
     units = 1 if bits < 8 else size
-    steps: tuple[Step, ...] = (size,) * len(shape)
+    steps: tuple[Step, ...] = (PITCH * size, size)[-len(shape) :] if shape else ()
     by_form: dict[str, tuple[Step, ...]] = {"step": (index_symbol("step"),), "offsets": (0,), "": steps}
-    chosen = by_form[family.apart]
+    chosen = (*steps[:-1], *by_form[family.apart][-1:])
     far = times("i", units * (APART if family.apart == "step" else 1))
     offsets = (
         Load("offsets", (times("i", 8),), "i64", shape, steps=(8,)) if family.apart == "offsets" else None
     )
     first = index_of(LIVE) if form == "first" else None
-    mask = Load("mask", (times("i", 1),), "i1", shape, steps=(1,)[: len(shape)]) if form == "where" else None
+    apart = (PITCH, 1)[-len(shape) :] if shape else ()
+    mask = Load("mask", (times("i", 1),), "i1", shape, steps=apart) if form == "where" else None
     if family.reads:
         at = index_of(0) if offsets else far
         load = Load("src", (at,), kind, shape, steps=chosen, first=first, offsets=offsets)
@@ -67,7 +75,7 @@ def small_kernel(family: AccessFamily, dtype: str, lanes: int, form: str) -> tup
     )
     unit = 1 if bits < 8 else 8
     buffers = BufferArg("src", unit), BufferArg("dst", unit), BufferArg("offsets"), BufferArg("mask")
-    name = f"access_{sha256(repr((family, dtype, lanes, form)).encode()).hexdigest()[:12]}"
+    name = f"access_{sha256(repr((family, dtype, lanes, form, rows)).encode()).hexdigest()[:12]}"
     arguments = (ScalarArg("step", "i64"),)
     function = Function(name, arguments, body, buffers=buffers, summary=f"{family.name} {form}")
     return SmallKernel(name, source_of(function)), function
@@ -86,8 +94,9 @@ def elements(dtype: str, count: int) -> NDArray[np.uint8]:
     return numbers.view(np.uint8)
 
 
-def forms() -> list[tuple[AccessFamily, str]]:
-    return [(family, form) for family in ACCESSES for form in family.forms]
+def forms() -> list[tuple[AccessFamily, str, int]]:
+    blocks = [(family, form, BLOCK_SIDES[0]) for family in REGISTER_ACCESSES for form in family.block_forms]
+    return [*((family, form, 0) for family in ACCESSES for form in family.forms), *blocks]
 
 
 def aligned(size: int) -> NDArray[np.uint8]:
@@ -97,21 +106,21 @@ def aligned(size: int) -> NDArray[np.uint8]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize(("family", "form"), forms(), ids=lambda x: getattr(x, "name", x))
-def test_each_access(family: AccessFamily, form: str, level: str) -> None:
+@pytest.mark.parametrize(("family", "form", "rows"), forms(), ids=lambda x: getattr(x, "name", x))
+def test_each_access(family: AccessFamily, form: str, rows: int, level: str) -> None:
     """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
-    counts = [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
+    counts = [rows] if rows else [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
     for dtype, lanes in product(family.dtypes, counts):
         if not family.takes(dtype, lanes):
             continue
-        kernel, function = small_kernel(family, dtype, lanes, form)
+        kernel, function = small_kernel(family, dtype, lanes, form, rows)
         room = ROUNDS * LANES * APART
         rng = np.random.default_rng(SEED)
         src, dst = elements(dtype, room), aligned(room * max(bits_of(dtype) // 8, 1))
         dst[:] = 0xA5
         size = max(bits_of(dtype) // 8, 1)
         offsets = (rng.permutation(room)[: ROUNDS * LANES] * size).astype(np.int64)
-        mask = rng.integers(0, 2, ROUNDS * LANES).astype(np.uint8)
+        mask = rng.integers(0, 2, room).astype(np.uint8)
         unit = 1 if bits_of(dtype) < 8 else 8
         expected = dst.copy()
         given: dict[str, Any] = {"src": Buffer(src, unit), "dst": Buffer(expected, unit)}

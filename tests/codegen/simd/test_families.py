@@ -108,11 +108,11 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"transpose"}))  # see test_vector_transposes.py
+@pytest.mark.parametrize("name", sorted(name for name, each in FAMILIES.items() if each.rows != "must"))
 def test_each_family(name: str, level: str) -> None:
     """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones.
 
-    `test_vector_transposes.py` tests transposes.
+    `test_vector_transposes.py` tests those of blocks.
     """
     family, raised = FAMILIES[name], 0
     for lanes in LANES:
@@ -154,8 +154,11 @@ def test_routines_are_found_by_name() -> None:
         assert routine_named(name) == routine
     assert routine_named(name_of("load", "bf16", 8, "first")) == Routine("load", "bf16", 8, "first")
     assert name_of("store", "f16", 4, "where") == "store_f32x4_as_f16_where"
+    assert name_of("load", "bf16", 8, rows=8) == "load_bf16_as_f32x8x8"
     for other in (
         "load_f32x3",
+        "load_f32x8x4",
+        "load_f32x4x4_first",
         f"load_f32x{2 * MOST_LANES}",
         "store_q7x2",
         "stream_f32x2",

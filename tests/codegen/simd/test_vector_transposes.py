@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from codegen.backend.build import build
-from codegen.ir.families import EVERY
+from codegen.ir.families import BLOCK_SIDES, EVERY
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
@@ -49,17 +52,56 @@ def test_stores_where(dtype: str) -> None:
         assert far.untouched()
 
 
-@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+@pytest.mark.parametrize("lanes", BLOCK_SIDES)
 @pytest.mark.parametrize("dtype", EVERY)
 def test_transposed(dtype: str, lanes: int) -> None:
-    kind, size = f"{dtype}x{lanes}", numpy_type(dtype).itemsize
-    rows = ", ".join(f"load_{kind}(src + {k * lanes * size})" for k in range(lanes))
-    stores = [f"    store_{kind}(dst + {k * lanes * size}, columns[{k}])" for k in range(lanes)]
-    run = kernel("\n".join([f"    columns = transposed_{kind}(({rows}))", *stores, ""]))
+    kind, pitch = f"{dtype}x{lanes}", lanes * numpy_type(dtype).itemsize
+    block = f"load_{kind}x{lanes}(src, {pitch})"
+    run = kernel(f"    store_{kind}x{lanes}(dst, {pitch}, transposed_{kind}x{lanes}({block}))\n")
     values = np.resize(operands(dtype)[0], (lanes, lanes))
     out = np.zeros_like(values)
     run(values.ctypes.data, out.ctypes.data, 0, 0, 0)
     assert out.tobytes() == values.T.tobytes()
+
+
+@pytest.mark.parametrize("dtype", EVERY)
+def test_blocks(dtype: str) -> None:
+    """Rows a pitch apart and lanes a step apart, under masks; a register in all rows."""
+    size = numpy_type(dtype).itemsize
+    pitch, step = 13 * size, 3 * size
+    body = f"""
+    mask = load_i1x4x4(sizes, 4)
+    block = load_{dtype}x4x4(src, {pitch})
+    spaced = strided_load_{dtype}x4x4(src, {pitch}, {step})
+    first = repeated_{dtype}x4x4(load_{dtype}x4(src))
+    store_{dtype}x4x4(dst, {pitch}, select(mask, block, first))
+    store_{dtype}x4x4(begin, {pitch}, first)
+    store_{dtype}x4x4_where(begin, {pitch}, spaced, mask)
+    strided_store_{dtype}x4x4_where(end, {pitch}, {step}, block, mask)
+"""
+    run = kernel(body.lstrip("\n"))
+    source = Guarded(3 * pitch + 10 * size).place(3 * pitch + 10 * size, at_end=True)
+    source[:] = np.resize(operands(dtype)[0], 49).view(np.uint8)
+    mask = np.random.default_rng(0).integers(0, 2, (4, 4)).astype(np.bool_)
+    mask[-1, -1] = True
+    memory = [Guarded(3 * pitch + n * size) for n in (4, 4, 10)]
+    out = [each.place(3 * pitch + n * size, at_end=True) for each, n in zip(memory, (4, 4, 10), strict=True)]
+    for each in out:
+        each[:] = 7
+    expected = [each.copy() for each in out]
+    run(source.ctypes.data, out[0].ctypes.data, mask.ctypes.data, *(x.ctypes.data for x in out[1:]))
+    kind = np.dtype((np.void, size))
+
+    def spread(flat: NDArray[np.uint8], apart: int) -> NDArray[Any]:
+        return np.lib.stride_tricks.as_strided(flat.view(kind), (4, 4), (pitch, apart))
+
+    rows, spaced = spread(source, size), spread(source, step)
+    spread(expected[0], size)[:] = np.where(mask, rows, rows[0])
+    spread(expected[1], size)[:] = np.where(mask, spaced, rows[0])
+    spread(expected[2], step)[mask] = rows[mask]
+    for got, wanted, each in zip(out, expected, memory, strict=True):
+        assert got.tobytes() == wanted.tobytes()
+        assert each.untouched()
 
 
 @pytest.mark.parametrize(
@@ -68,9 +110,13 @@ def test_transposed(dtype: str, lanes: int) -> None:
         "store_f32x8_where(dst, load_f32x8(src), load_f32x8(src))",
         "store_f32x8_where(dst, load_f32x8(src), first_16(3))",
         "load_f32x8_where(src, first_8(3))",
-        "transposed_f32x2((load_f32x2(src), load_f64x2(src)))",
-        "transposed_f32x2((load_f32x2(src),))",
-        "transposed_f32x1((load_f32x1(src),))",
+        "transposed_f32x4x4(load_f64x4x4(src, 32))",
+        "transposed_f32x4x4(load_f32x8x8(src, 32))",
+        "load_f32x4x4(src, 16) + load_f32x4(src)",
+        "minimum(load_f32x4x4(src, 16), load_f32x4(src))",
+        "cast_f64x4x4(load_f32x4(src))",
+        "cast_f64x4(load_f32x4x4(src, 16))",
+        "store_f32x4(src, load_f32x4x4(src, 16))",
     ],
 )
 def test_refused(expression: str) -> None:
@@ -79,4 +125,5 @@ def test_refused(expression: str) -> None:
 
 
 def at_lower_levels() -> AtLevels:
-    return AtLevels(__file__, ["test_stores_where", "test_transposed"], 5 * len(EVERY))
+    names = ["test_stores_where", "test_transposed", "test_blocks"]
+    return AtLevels(__file__, names, 5 * len(EVERY))
