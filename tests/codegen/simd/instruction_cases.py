@@ -1,13 +1,13 @@
-"""Each instruction alone: small kernels that load, run it and store, one for each shape that it supports.
+"""Each instruction alone: a kernel that loads, runs it and stores, for one of the shapes that it supports.
 
-Their source is printed from the IR. The interpreter, which runs the meaning, gives the expected result.
+Its source is printed from the IR. The interpreter, which runs the meaning, gives the expected result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from math import prod
 
@@ -15,14 +15,16 @@ import numpy as np
 
 from codegen.emit.source import source_of
 from codegen.ir.buffers import Buffer
+from codegen.ir.building import index_of
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.instruction import Instruction
 from codegen.ir.instructions import SHUFFLED_ROWS
+from codegen.ir.instructions import instruction as instruction_named
 from codegen.ir.interpreter import interpret
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.nodes import BufferArg, Call, Function, Let, ScalarArg, Statement, Store
+from codegen.ir.nodes import BufferArg, Call, Compare, Function, If, Let, ScalarArg, Statement, Store
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.ir.values import Load, Local, Op, Step, Value, VectorShape
 from tests.codegen.simd import case
@@ -46,10 +48,10 @@ class SmallKernel:
 
 @dataclass(frozen=True)
 class InstructionCase:
-    """A run of an instruction: kernel, arguments, source, and the destination before and after."""
+    """A run of an instruction: function, arguments, source, and the destination before and after."""
 
     name: str
-    kernel: SmallKernel
+    function: Function
     sizes: tuple[int, ...]
     src: case.Bytes
     before: case.Bytes
@@ -60,13 +62,51 @@ class InstructionCase:
 
     lows = (0, 0)
 
+    @property
+    def kernel(self) -> SmallKernel:
+        return _kernel(self.function)
+
     def calls(self, dst_base: int) -> list[case.Call]:
         """The only call."""
         return [case.Call(self.kernel, 0, 0, self.sizes, 0, 0, {})]
 
 
-def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
-    """All elements and shapes of an operation, or several counts of a memory instruction."""
+TURNS = 2
+"""CPU levels that take turns run every second case of an instruction."""
+
+
+@lru_cache(4)  # the levels of one instruction follow each other
+def instruction_cases(name: str) -> tuple[InstructionCase, ...]:
+    """All elements and shapes of an operation, or several counts of a memory instruction.
+
+    The cases of a turn are in one kernel, because compiling each alone takes twice as long.
+    """
+    cases = list(_separate_cases(instruction_named(name)))
+    for turn in range(TURNS):
+        cases[turn::TURNS] = _in_one_kernel(cases[turn::TURNS])
+    return tuple(cases)
+
+
+def _in_one_kernel(cases: Sequence[InstructionCase]) -> Iterator[InstructionCase]:
+    """The cases with a kernel for all of them. Its first argument chooses the body.
+
+    before:  dst[:] = a(src)
+             dst[:] = b(src)
+    after:   if chosen == 0: dst[:] = a(src)
+             if chosen == 1: dst[:] = b(src)
+    """
+    chosen = ScalarArg("chosen", "i64")
+    bodies = list(dict.fromkeys(each.function.body for each in cases))
+    body = tuple(
+        If((Compare(index_symbol(chosen.name), "eq", index_of(number)),), one)
+        for number, one in enumerate(bodies)
+    )
+    for each in cases:
+        function = _function(body, (chosen, *each.function.arguments))
+        yield replace(each, function=function, sizes=(bodies.index(each.function.body), *each.sizes))
+
+
+def _separate_cases(instruction: Instruction) -> Iterator[InstructionCase]:
     if not instruction.shapes:
         yield from _memory_cases(instruction)
     for bits, shapes in instruction.shapes.items():
@@ -80,17 +120,16 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
                     given = {"low": address, "high": size}
                     yield _case(f"{instruction.name} {given}", (_store(distance),), given, 0, 8)
             else:
-                yield operation_case(instruction, bits, shape)
-
-
-def operation_sizes(instruction: Instruction, bits: int, shape: VectorShape) -> tuple[VectorShape, int]:
-    """The shape of the result, and the bits of its elements."""
-    if instruction.name in SHUFFLES:
-        return _shuffled_shape(bits, shape), 8
-    return _result_shape(instruction.name, shape), bits_of(_dtypes(instruction.name, bits)[1])
+                yield _operation_case(instruction, bits, shape)
 
 
 def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> InstructionCase:
+    """The case of an operation with a shape, in the kernel of its turn."""
+    shapes = [(bits, shape) for bits, shapes in instruction.shapes.items() for shape in shapes]
+    return instruction_cases(instruction.name)[shapes.index((bits, shape))]
+
+
+def _operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> InstructionCase:
     """An operation on random elements."""
     if instruction.name in SHUFFLES:
         bits, shape = 8, _shuffled_shape(bits, shape)
@@ -98,8 +137,8 @@ def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> I
     made = _result_shape(instruction.name, shape)
     result = Op(instruction.name, _operands(instruction.name, source, shape), target, made)
     pitches = {"src_pitch": _pitch(shape, bits), "dst_pitch": _pitch(made, bits_of(target))}
-    block = Let("block", result)
-    body = (block, _store(Local("block", target, made)))
+    block = Let(f"block_{'x'.join(map(str, (bits, *shape)))}", result)
+    body = (block, _store(Local(block.name, target, made)))
     label = f"{instruction.name} of {source}{list(shape)}"
     given = _elements(instruction.name, bits, prod(shape))
     return _case(label, body, pitches, _size(shape, bits), _size(made, bits_of(target)), given)
@@ -220,11 +259,11 @@ def _case(
     src, before = (rng.integers(0, 256, size, np.uint8) for size in (src_bytes, dst_bytes))
     if elements is not None:
         _put_rows(src, elements, arguments.get("src_pitch", 0))
-    kernel, function = _kernel(body, tuple(arguments))
+    function = _function(body, tuple(ScalarArg(argument, "i64") for argument in arguments))
     after = before.copy()
     buffers = {"src": Buffer(src), "dst": Buffer(after)}
     interpret(function, tuple(arguments.values()), buffers)
-    return InstructionCase(name, kernel, tuple(arguments.values()), src, before, after)
+    return InstructionCase(name, function, tuple(arguments.values()), src, before, after)
 
 
 def _put_rows(src: case.Bytes, elements: case.Bytes, pitch: int) -> None:
@@ -237,10 +276,12 @@ def _put_rows(src: case.Bytes, elements: case.Bytes, pitch: int) -> None:
         src[start : start + row] = elements[k * row : k * row + row]
 
 
-@cache
-def _kernel(body: tuple[Statement, ...], names: tuple[str, ...]) -> tuple[SmallKernel, Function]:
-    arguments = tuple(ScalarArg(name, "i64") for name in names)
+def _function(body: tuple[Statement, ...], arguments: tuple[ScalarArg, ...]) -> Function:
     buffers = BufferArg("src"), BufferArg("dst")
-    name = f"instruction_{sha256(repr((body, names)).encode()).hexdigest()[:12]}"
-    function = Function(name, arguments, body, buffers=buffers, summary="dst = instruction(src).")
-    return SmallKernel(name, source_of(function)), function
+    name = f"instruction_{sha256(repr((body, arguments)).encode()).hexdigest()[:12]}"
+    return Function(name, arguments, body, buffers=buffers, summary="dst = instruction(src).")
+
+
+@lru_cache(4)
+def _kernel(function: Function) -> SmallKernel:
+    return SmallKernel(function.name, source_of(function))

@@ -17,6 +17,7 @@ from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_opera
 from codegen.support.cpu import host_levels, level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.instruction_cases import (
+    TURNS,
     SmallKernel,
     instruction_cases,
     operation_case,
@@ -43,15 +44,16 @@ def test_each_shape_alone(name: str, level: str) -> None:
     Shapes take turns at lower levels.
     """
     source, target = Guarded(1 << 16), Guarded(1 << 16)
-    cases, turn = list(instruction_cases(instruction(name))), host_levels().index(level)
-    for case in cases[(turn - 1) % len(cases) :: 3] if turn else cases:
+    cases, turn = instruction_cases(name), host_levels().index(level)
+    chosen = cases[turn % TURNS :: TURNS] if turn else cases
+    runs = {kernel: native(kernel, level) for kernel in {case.kernel for case in chosen}}
+    for case in chosen:
         sizes = np.array(case.sizes, np.int64)
         for at_end, gap in PLACEMENTS:
             src = source.place(len(case.src), at_end=at_end, gap=gap)
             dst = target.place(len(case.before), at_end=at_end, gap=gap)
             src[:], dst[:] = case.src, case.before
-            run = native(case.kernel, level)
-            run(copy_operands(src.ctypes.data, dst.ctypes.data), 0, sizes.ctypes.data, 0, 0)
+            runs[case.kernel](copy_operands(src.ctypes.data, dst.ctypes.data), 0, sizes.ctypes.data, 0, 0)
             assert np.array_equal(dst, case.after), case
             assert target.untouched(), case
 
