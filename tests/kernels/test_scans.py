@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import fsum
 from typing import Any
 
@@ -38,7 +39,9 @@ FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bflo
 COUNTS = (0, 1, 2, 7, 16, 63, 64, 65, 200, 517)
 
 
+@lru_cache(4)
 def scans(function: Callable[..., Any], **options: Any) -> tj.Kernel[..., Any]:
+    """The kernel of a function, made once for all counts and examples of a test."""
     kernel = tj.kernel(vectorize_scans=True, **options)(function)
     assert isinstance(kernel, tj.Kernel)
     return kernel
