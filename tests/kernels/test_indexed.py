@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.levels import AtLevels, turn
 from tests.conftest import SEED
 from tests.kernels.indexed import (
     CASES,
@@ -426,11 +426,9 @@ def test_options_are_checked() -> None:
     assert tj.permutation(gather) is gather
 
 
-def at_lower_levels() -> AtLevels:
+def at_lower_levels(level: str) -> AtLevels:
     tails = ("mask", "scalar", "shift")
     agree = [f"test_kernels_agree_with_python[{c.name}-{tails[n % 3]}]" for n, c in enumerate(CASES)]
-    return AtLevels(
-        __file__,
-        [*agree, "test_dtypes", "test_hostile_indices"],
-        len(CASES) + len(INTEGERS) // 2 * len(DTYPES) + 4 * len(HOSTILE),
-    )
+    agree += [f"test_dtypes[{d}-{i}]" for n, d in enumerate(DTYPES) for i in INTEGERS[n % 2 :: 2]]
+    chosen = turn(agree, level)
+    return AtLevels(__file__, [*chosen, "test_hostile_indices"], len(chosen) + 4 * len(HOSTILE))

@@ -18,7 +18,7 @@ import pytest
 
 import tilejit as tj
 from tests.codegen.passes.table import REASONS
-from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.levels import AtLevels, turn
 from tests.conftest import SEED
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
@@ -962,17 +962,11 @@ def test_fastmath_contracts_and_stays_close() -> None:
     np.testing.assert_allclose(fast[2], exact[2], rtol=1e-12, atol=1e-12)
 
 
-def at_lower_levels() -> AtLevels:
-    return AtLevels(
-        __file__,
-        [
-            "test_halves_round_after_each_operation",
-            "test_reductions_in_lanes",
-            "test_threads",
-            "test_each_lane_has_its_own_subscripts",
-        ],
-        6 + 9 + 7 + 6,
-    )
+def at_lower_levels(level: str) -> AtLevels:
+    cases = [f"test_reductions_in_lanes[{size}-{tail}]" for size in (8, 128, 500) for tail in TAILS]
+    chosen = [*turn(cases, level), "test_threads[3]"]  # levels differ in lanes, not in threads
+    others = ("test_halves_round_after_each_operation", "test_each_lane_has_its_own_subscripts")
+    return AtLevels(__file__, [*chosen, *others], len(chosen) + 6 + 6)
 
 
 @pytest.mark.full

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.levels import AtLevels, turn
 from tests.conftest import SEED
 from tests.kernels.scans import (
     BITS,
@@ -36,6 +36,7 @@ from tests.tools.guard import Guarded
 TAILS = ("mask", "scalar", "shift")
 INTEGERS = tuple(np.dtype(f"{sign}{size}") for sign in "iu" for size in (1, 2, 4, 8))
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)))
+SIZES = ("auto", 2, 5, 128, 1000, "2*hw")
 COUNTS = (0, 1, 2, 7, 16, 63, 64, 65, 200, 517)
 
 
@@ -86,7 +87,7 @@ def test_integers_are_exact(function: Callable[..., Any], dtype: Any) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("size", ["auto", 2, 5, 128, 1000, "2*hw"])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_size_does_not_change_integers(size: Any) -> None:
     kernel = scans(sums_before, virtual_vector_size=size)
     for count in COUNTS:
@@ -322,14 +323,8 @@ def test_scans_and_reductions_in_one_loop() -> None:
     assert "total is reduced by add" in kernel.report()
 
 
-def at_lower_levels() -> AtLevels:
-    return AtLevels(
-        __file__,
-        [
-            "test_booleans",
-            *(f"test_small_integers_are_exact_in_every_dtype[{dtype}]" for dtype in FLOATS[::3]),
-            "test_the_size_does_not_change_integers",
-            "test_nothing_is_touched_beyond_the_arrays",
-        ],
-        3 + 2 + 6 + 9,
-    )
+def at_lower_levels(level: str) -> AtLevels:
+    cases = [f"test_small_integers_are_exact_in_every_dtype[{dtype}]" for dtype in FLOATS[::3]]
+    cases += turn([f"test_the_size_does_not_change_integers[{size}]" for size in SIZES], level)
+    others = ("test_booleans", "test_nothing_is_touched_beyond_the_arrays")
+    return AtLevels(__file__, [*cases, *others], len(cases) + 3 + 9)

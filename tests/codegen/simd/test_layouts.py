@@ -12,7 +12,7 @@ from codegen import CopyOptions, CopyProgram, CopyRequest, Element
 from codegen.pipeline.copies import compile_copy
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.cases import STREAM, through_tables
-from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.levels import AtLevels, turn
 from tests.codegen.simd.problems import arenas
 from tests.conftest import SEED
 from tests.tools.extent import examples
@@ -177,5 +177,7 @@ def test_tables(name: str) -> None:
             TABLES[name].run_at(source, target, at_end, src_gap=0, dst_gap=gap)
 
 
-def at_lower_levels() -> AtLevels:
-    return AtLevels(__file__, ["test_every_alignment", "test_tables"], 2 * len(NAMES) + len(TABLES))
+def at_lower_levels(level: str) -> AtLevels:
+    cases = [f"test_every_alignment[{name}-{place}]" for place in ("in cache", "past it") for name in NAMES]
+    cases += [f"test_tables[{name}]" for name in TABLES]
+    return AtLevels(__file__, tests := turn(cases, level), len(tests))

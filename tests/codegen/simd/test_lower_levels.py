@@ -32,7 +32,7 @@ MODULES = (
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:
     """All of them pass, and none is skipped."""
-    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in MODULES]
+    chosen: list[AtLevels] = [import_module(name).at_lower_levels(level) for name in MODULES]
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(
         [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],

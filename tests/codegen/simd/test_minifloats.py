@@ -109,7 +109,7 @@ def test_quiet_halves(name: str) -> None:
     assert not differ.size, (bits(x)[differ[:3]], wanted[differ[:3]], out[differ[:3]])
 
 
-def at_lower_levels() -> AtLevels:
+def at_lower_levels(level: str) -> AtLevels:
     """The same conversions in narrower registers."""
     tests = ["test_narrowed", "test_widened", "test_quiet_halves"]
     return AtLevels(__file__, tests, 2 * len(SHORT) + len(HALF_TYPES))

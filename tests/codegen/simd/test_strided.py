@@ -41,5 +41,5 @@ def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
             np.testing.assert_array_equal(out, x, err_msg=f"step {step}")
 
 
-def at_lower_levels() -> AtLevels:
+def at_lower_levels(level: str) -> AtLevels:
     return AtLevels(__file__, ["test_steps_read_their_elements_alone"], len(DTYPES) * 5)

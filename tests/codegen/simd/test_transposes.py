@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from codegen import CopyProgram
-from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.levels import AtLevels, turn
 from tests.codegen.simd.problems import PLACES, Digit, Problem, check, copied, problem
 from tests.tools.extent import spread
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
@@ -186,8 +186,8 @@ def test_runs_at_every_alignment(stream: bool) -> None:
             check(copied(digits, 1, stream=stream), digits, 1, ALIGNMENTS)
 
 
-def at_lower_levels() -> AtLevels:
-    tests = [f"test_every_shape[{width}-past it]" for width in (1, 8)]
+def at_lower_levels(level: str) -> AtLevels:
+    tests = [f"test_every_shape[{width}-past it]" for width in turn((1, 8), level)]
     tests += [
         f"test_interleaves[{count}-{width}-unpack-past it]" for count, width in ((4, 1), (2, 2), (3, 4))
     ]

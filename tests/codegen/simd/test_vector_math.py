@@ -159,5 +159,7 @@ def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
         assert child.stdout.strip() == printed, child.stderr
 
 
-def at_lower_levels() -> AtLevels:
-    return AtLevels(__file__, ["test_accuracy", "test_special_values"], 8 + 4)
+def at_lower_levels(level: str) -> AtLevels:
+    """`test_families.py` tests 1 and 16 lanes at each level."""
+    tests = [f"test_accuracy[{dtype}-{lanes}]" for dtype in ("f32", "f64") for lanes in (2, 32)]
+    return AtLevels(__file__, [*tests, "test_special_values"], len(tests) + 4)

@@ -124,6 +124,6 @@ def test_refused(expression: str) -> None:
         build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 
-def at_lower_levels() -> AtLevels:
+def at_lower_levels(level: str) -> AtLevels:
     names = ["test_stores_where", "test_transposed", "test_blocks"]
     return AtLevels(__file__, names, 5 * len(EVERY))
