@@ -21,7 +21,7 @@ from codegen.ir.element_types import bits_of
 from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.index import index_symbol
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import BufferArg, For, Function, ScalarArg, Statement, Store
+from codegen.ir.nodes import BufferArg, Compare, For, Function, If, ScalarArg, Statement, Store
 from codegen.ir.values import Load, Op, Step
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
@@ -43,9 +43,41 @@ PITCH = 24
 
 
 @cache
-def small_kernel(
-    family: AccessFamily, dtype: str, lanes: int, form: str, rows: int
-) -> tuple[SmallKernel, Function]:
+def small_kernel(family: AccessFamily, form: str, rows: int, unit: int) -> tuple[SmallKernel, Function]:
+    """A kernel whose argument `chosen` selects one of the cases whose sides are addressed in that unit.
+
+    Compiling a kernel for each case takes longer than running its loop.
+    """
+    body = tuple(
+        If(
+            (Compare(index_symbol("chosen"), "eq", index_of(number)),),
+            (loop(family, dtype, lanes, form, rows),),
+        )
+        for number, (dtype, lanes) in enumerate(cases_of(family, rows, unit))
+    )
+    buffers = BufferArg("src", unit), BufferArg("dst", unit), BufferArg("offsets"), BufferArg("mask")
+    name = f"access_{sha256(repr((family, form, rows, unit)).encode()).hexdigest()[:12]}"
+    arguments = ScalarArg("step", "i64"), ScalarArg("chosen", "i64")
+    function = Function(name, arguments, body, buffers=buffers, summary=f"{family.name} {form}")
+    return SmallKernel(name, source_of(function)), function
+
+
+def cases_of(family: AccessFamily, rows: int, unit: int) -> list[tuple[str, int]]:
+    """The element types and counts of lanes that a family takes, of elements addressed in that unit."""
+    counts = [rows] if rows else [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
+    return [
+        (dtype, lanes)
+        for dtype, lanes in product(family.dtypes, counts)
+        if unit_of(dtype) == unit and family.takes(dtype, lanes)
+    ]
+
+
+def unit_of(dtype: str) -> int:
+    """Elements of less than a byte are addressed in bits."""
+    return 1 if bits_of(dtype) < 8 else 8
+
+
+def loop(family: AccessFamily, dtype: str, lanes: int, form: str, rows: int) -> Statement:
     """Two iterations of dst[i] = src[i], of which the family accesses one side; both sides of a block."""
     bits, shape = bits_of(dtype), (rows, lanes) if rows else (lanes,) if lanes else ()
     kind, size = f"bits{bits}" if family in ELEMENT_ACCESSES else dtype, max(bits // 8, 1)
@@ -70,15 +102,7 @@ def small_kernel(
         load = Load("src", (times("i", units),), kind, shape, steps=steps)
         value = Op("cast", (load,), kind) if family in ELEMENT_ACCESSES and family.name == "store" else load
         store = Store("dst", (far,), value, steps=chosen, first=first, where=mask, streamed=family.streams)
-    body: tuple[Statement, ...] = (
-        For("i", (index_of(0),), (index_of(ROUNDS * max(lanes, 1)),), max(lanes, 1), (store,)),
-    )
-    unit = 1 if bits < 8 else 8
-    buffers = BufferArg("src", unit), BufferArg("dst", unit), BufferArg("offsets"), BufferArg("mask")
-    name = f"access_{sha256(repr((family, dtype, lanes, form, rows)).encode()).hexdigest()[:12]}"
-    arguments = (ScalarArg("step", "i64"),)
-    function = Function(name, arguments, body, buffers=buffers, summary=f"{family.name} {form}")
-    return SmallKernel(name, source_of(function)), function
+    return For("i", (index_of(0),), (index_of(ROUNDS * max(lanes, 1)),), max(lanes, 1), (store,))
 
 
 def elements(dtype: str, count: int) -> NDArray[np.uint8]:
@@ -109,11 +133,14 @@ def aligned(size: int) -> NDArray[np.uint8]:
 @pytest.mark.parametrize(("family", "form", "rows"), forms(), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, rows: int, level: str) -> None:
     """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
-    counts = [rows] if rows else [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
-    for dtype, lanes in product(family.dtypes, counts):
-        if not family.takes(dtype, lanes):
-            continue
-        kernel, function = small_kernel(family, dtype, lanes, form, rows)
+    for unit in sorted({unit_of(dtype) for dtype in family.dtypes}):
+        check(family, form, rows, level, unit)
+
+
+def check(family: AccessFamily, form: str, rows: int, level: str, unit: int) -> None:
+    kernel, function = small_kernel(family, form, rows, unit)
+    run = KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
+    for chosen, (dtype, lanes) in enumerate(cases_of(family, rows, unit)):
         room = ROUNDS * LANES * APART
         rng = np.random.default_rng(SEED)
         src, dst = elements(dtype, room), aligned(room * max(bits_of(dtype) // 8, 1))
@@ -121,16 +148,14 @@ def test_each_access(family: AccessFamily, form: str, rows: int, level: str) -> 
         size = max(bits_of(dtype) // 8, 1)
         offsets = (rng.permutation(room)[: ROUNDS * LANES] * size).astype(np.int64)
         mask = rng.integers(0, 2, room).astype(np.uint8)
-        unit = 1 if bits_of(dtype) < 8 else 8
         expected = dst.copy()
         given: dict[str, Any] = {"src": Buffer(src, unit), "dst": Buffer(expected, unit)}
         given |= {"offsets": Buffer(offsets.view(np.uint8)), "mask": Buffer(mask)}
-        interpret(function, (APART * size,), given)
+        interpret(function, (APART * size, chosen), given)
         table = np.array([each.ctypes.data for each in (src, dst, offsets, mask)], np.int64)
         if unit == 1:
             table[:2] *= 8
-        sizes = np.array([APART * size], np.int64)
-        run = KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
+        sizes = np.array([APART * size, chosen], np.int64)
         if CLEAR_FLAGS:
             CLEAR_FLAGS(ALL_FLAGS)
         run(table.ctypes.data, 0, sizes.ctypes.data, 0, 0)
