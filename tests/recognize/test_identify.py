@@ -252,6 +252,6 @@ def test_equal_elements_tell_no_order() -> None:
 @pytest.mark.full
 def test_no_wrong_exact_answer() -> None:
     """Buffers whose truth is kept apart: in formats, with mistakes, damaged, foreign and random."""
-    found = answers(1, examples(6, full=200))
+    found = answers(1, examples(6, full=120))
     assert not [str(answer.made.truth) for answer in found if answer.is_wrong]
     assert sum(answer.is_expected for answer in found) >= 0.9 * len(found)
