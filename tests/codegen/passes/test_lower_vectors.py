@@ -32,9 +32,14 @@ STRIPS = [(row, ("mask", "scalar")[n % 2]) for n, row in enumerate(MEANT)]
 
 
 def after_passes(kernel: Function, schedule: RegisterSchedule) -> list[tuple[str, Function]]:
-    """The function after each pass."""
+    """The function after each pass that changes it."""
     seen: list[tuple[str, Function]] = []
-    lower_vectors(kernel, schedule, lambda name, made: seen.append((name, made)))
+
+    def observe(name: str, made: Function) -> None:
+        if not seen or made != seen[-1][1]:
+            seen.append((name, made))
+
+    lower_vectors(kernel, schedule, observe)
     return seen
 
 
