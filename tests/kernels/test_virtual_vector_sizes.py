@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,16 @@ def arrays(shape: tuple[int, ...], dtype: str = "f4") -> list[Any]:
     return [(np.arange(count) * k % 97).reshape(shape).astype(dtype) for k in (1, 5, 7)]
 
 
+@lru_cache(2)
+def kernel_of(python: Callable[..., None], **options: Any) -> Any:
+    """The kernel of a function, made once for all shapes of a test."""
+    return tj.kernel(**options)(python)
+
+
 def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4", **options: Any) -> None:
     """A kernel leaves the same in its arrays as the function."""
     given, wanted = arrays(shape, dtype), arrays(shape, dtype)
-    tj.kernel(**options)(python)(*given)
+    kernel_of(python, **options)(*given)
     python(*wanted)
     for got, want in zip(given, wanted, strict=True):
         assert got.tobytes() == want.tobytes(), (python.__name__, shape, options)
