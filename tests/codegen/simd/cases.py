@@ -44,6 +44,7 @@ LONG_ROW_BYTES, ALIAS_BYTES = 2048, 2048
 GROUPS = ("plain", "stream")
 """The cases in two parts, so that two processes can share the work."""
 STREAM = "stream "
+NUMEROUS = tuple(f"{STREAM}{kind}" for kind in ("transpose, ", "interleave of ", "deinterleave of "))
 
 
 @cache
@@ -77,7 +78,8 @@ def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
     """The cases at a level of 12 kernels, or with `--full` of all.
 
     Lower levels of x86 take turns. Copies past the cache differ from others by their stores, so a third of
-    them runs at each level.
+    them runs at each level. Lower levels take half as many of the three largest kinds, which are repeated for
+    each width of elements.
     """
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
@@ -85,6 +87,9 @@ def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
     some = list(of_kernels.values())
     turns = 3 if group == "stream" else 2 if level in ("avx2", "sse2") else 1
     some = some[LEVELS.index(level) % turns :: turns]
+    if turns == 3 and level in ("avx2", "sse2"):
+        many = [same for same in some if same[0].name.startswith(NUMEROUS)]
+        some = many[1::2] + [same for same in some if not same[0].name.startswith(NUMEROUS)]
     return tuple(case for same in spread(some, 12) for case in same)
 
 
