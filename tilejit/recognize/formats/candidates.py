@@ -26,11 +26,13 @@ class Candidate:
         name: the name of the format.
         parameters: its parameters, without those that have their default.
         found: the format; None for the order of the array itself.
+        is_own: whether it is TileJIT's, and not one of another package.
     """
 
     name: str
     parameters: Mapping[str, Any]
     found: Format | None
+    is_own: bool = True
 
     def packing(self, element: PrimitiveType, dims: tuple[int, ...]) -> Packing | None:
         """The planes and fields for an array; None if a rule or a function decides the layout.
@@ -98,7 +100,7 @@ def candidates() -> Iterator[Candidate]:
     for name in formats():
         if name not in known:
             try:
-                yield Candidate(name, {}, find_format(name))
+                yield Candidate(name, {}, find_format(name), is_own=False)
             except LayoutError as error:  # a package that cannot be loaded
                 text = f"{str(error).splitlines()[0]}; identify leaves it out"
                 warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilejit.arrays.memory import Array
-from tilejit.recognize.formats.changes import Index
+from tilejit.recognize.formats.changes import Index, ValueChange
 from tilejit.recognize.formats.storage import Storage, whole_index
-from tilejit.recognize.formats.trials import SMALL, Score, within
+from tilejit.recognize.formats.trials import SMALL, Score, Trial, within
 
 CHUNK = 1 << 20
 """Elements that are compared at a time."""
+PART = 1 << 21
+"""Elements that are unpacked at a time."""
 KEPT = 64
 """Differences whose indices are kept."""
 
@@ -65,48 +68,85 @@ def compare(score: Score, data: Array, array: Array, buffers: Mapping[str, Array
 
 
 def _by_unpacking(score: Score, data: Array, array: Array, buffers: Mapping[str, Array]) -> Comparison:
-    trial, storage, last = score.trial, score.trial.storage, score.trial.last
-    whole, missing = fitted(data, last.size, score.reordering.shift)
-    found = _unpacked(score, whole, buffers)
-    absent = None if missing is None or not last.has_places else _unpacked(score, missing, buffers)
-    wanted, dims = last.rounded(trial.change.apply(array)), found.shape
-    if found.flags.c_contiguous and wanted.flags.c_contiguous:
-        found, wanted = found.reshape(-1), wanted.reshape(-1)
-        absent = None if absent is None else absent.reshape(-1)
-    each = max(1, found[0].size)
-    rows = max(1, CHUNK // each)
+    trial, storage, codes = score.trial, score.trial.storage, score.codes
     wrong: list[Array] = []
     first: Difference | None = None
-    count, codes = 0, score.codes
+    count = 0
 
     def origin(numbers: Array) -> Index:
-        return trial.change.origin(tuple(np.unravel_index(numbers, dims)))
+        return trial.change.origin(tuple(np.unravel_index(numbers, trial.first.dims)))
 
-    for start in range(0, len(found), rows):
-        got, right = _raw(found[start : start + rows], storage), storage.raw(wanted[start : start + rows])
+    for start, found, absent, wanted in _chunks(score, data, array, buffers):
+        got, right = _raw(found, storage), storage.raw(wanted)
         if storage.is_code:
             got = score.change.undone(got, storage.bits)
         same = _rows_equal(got, right) if got.ndim > 1 else got == right
         there: Array = np.ones(same.size, bool)
         if absent is not None:
-            part = np.ascontiguousarray(absent[start : start + rows]).view(np.uint8)
+            part = np.ascontiguousarray(absent).view(np.uint8)
             there = np.all(part.reshape(same.size, -1) == 0, axis=1)
         same &= there
         if codes is not None:
-            same &= within(wanted[start : start + rows], codes)
+            same &= within(wanted, codes)
         if same.all():
             continue
         at = np.flatnonzero(~same)
         count += at.size
         if len(wrong) < KEPT:
-            wrong.append(at[:: -(-at.size // 8)] + start * each)
+            wrong.append(at[:: -(-at.size // 8)] + start)
         present = at[there[at]]
         if first is None and present.size:
-            where = tuple(int(axis[0]) for axis in origin(present[:1] + start * each))
+            where = tuple(int(axis[0]) for axis in origin(present[:1] + start))
             first = _shown(where, got[present[0]], right[present[0]], storage, array)
     if not count:
         return Comparison(1.0)
-    return Comparison(1 - count / found.size, first, origin(np.concatenate(wrong)))
+    return Comparison(1 - count / array.size, first, origin(np.concatenate(wrong)))
+
+
+Chunk = tuple[int, Array, Array | None, Array]
+"""The number of the first element, the elements found, which are missing, and the right ones."""
+
+
+def _chunks(score: Score, data: Array, array: Array, buffers: Mapping[str, Array]) -> Iterator[Chunk]:
+    """All elements in the order of the changed array, some rows at a time."""
+    trial, last = score.trial, score.trial.last
+    whole, missing = fitted(data, last.size, score.reordering.shift)
+    whole = score.reordering.restored(whole)
+    missing = None if missing is None else score.reordering.restored(missing)
+    changed, row, place = trial.change.apply(array), 0, 0
+    for part in _parts(trial):
+        rows, size = part.first.dims[0], part.last.size
+        found = _unpacked(part, score.change, whole[place : place + size], buffers)
+        absent = None
+        if missing is not None and last.has_places:
+            absent = _unpacked(part, score.change, missing[place : place + size], buffers)
+        wanted = last.rounded(changed[row : row + rows])
+        if found.flags.c_contiguous and wanted.flags.c_contiguous:
+            found, wanted = found.reshape(-1), wanted.reshape(-1)
+            absent = None if absent is None else absent.reshape(-1)
+        each = max(1, found[0].size)
+        step, start = max(1, CHUNK // each), row * (array.size // len(changed))
+        for k in range(0, len(found), step):
+            some = slice(k, k + step)
+            yield start + k * each, found[some], None if absent is None else absent[some], wanted[some]
+        row, place = row + rows, place + size
+
+
+def _parts(trial: Trial) -> list[Trial]:
+    """The trial, or those of consecutive rows, if whole-array steps pack blocks of rows one after another.
+
+    New memory for all elements takes longer than unpacking them.
+    """
+    order = trial.first
+    rows, each = order.dims[0], prod(order.dims[1:])
+    block = order.first_rows if order.candidate.is_own and not order.has_places else 0
+    step = max(1, PART // max(1, each * block)) * block
+    if not 0 < step < rows:
+        return [trial]
+    parts = [trial.of_rows(min(step, rows - row)) for row in range(0, rows, step)]
+    found = [part for part in parts if part is not None]
+    is_whole = len(found) == len(parts) and sum(part.last.size for part in found) == trial.last.size
+    return found if is_whole else [trial]
 
 
 def fitted(data: Array, size: int, shift: int) -> tuple[Array, Array | None]:
@@ -121,12 +161,11 @@ def fitted(data: Array, size: int, shift: int) -> tuple[Array, Array | None]:
     return whole, missing
 
 
-def _unpacked(score: Score, whole: Array, buffers: Mapping[str, Array]) -> Array:
+def _unpacked(trial: Trial, change: ValueChange, data: Array, buffers: Mapping[str, Array]) -> Array:
     """All elements in the order of the changed array."""
-    whole = score.reordering.restored(whole)
-    if score.change.kind == "bytes":
-        whole = whole.reshape(-1, score.trial.storage.bits // 8)[:, ::-1].reshape(-1)
-    return score.trial.unpacked(whole, buffers)
+    if change.kind == "bytes":
+        data = data.reshape(-1, trial.storage.bits // 8)[:, ::-1].reshape(-1)
+    return trial.unpacked(data, buffers)
 
 
 def _raw(found: Array, storage: Storage) -> Array:

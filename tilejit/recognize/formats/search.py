@@ -227,22 +227,27 @@ class Search:
             group, *groups = groups
             if exact and self._is_partial(group) and not self._is_partial(exact[0].group):
                 return exact, near, 0
-            if not group[0].parts and group[0].codes is None and self._joined(group, exact):
+            parts, holds_all = self._divided(group), group[0].codes is None
+            if holds_all:
+                parts = [part for part in parts if not self._joined(part, exact)]
+            if not parts:
                 continue
             compared = self._compared(group)
             if compared.comparison.agreement == 1.0:
-                self._add(exact, compared)
+                for part in parts:
+                    if holds_all or not self._joined(part, exact):
+                        exact.append(compared._replace(group=part))
                 continue
             near.append(self._refined(compared))
             differing = compared.comparison.differing
             groups = [other for other in groups if not differing or self._agrees(other[0], differing)]
         return exact, near, sum(map(len, groups))
 
-    def _add(self, exact: list[Compared], compared: Compared) -> None:
-        """Add explanations of all elements to others, or to those of the same bytes."""
-        for group in refined(compared.group, compared.data, self.array):
-            if not self._joined(group, exact):
-                exact.append(compared._replace(group=group))
+    def _divided(self, group: Group) -> list[Group]:
+        """A group divided by what it stores; explanations that say no more than others are left out."""
+        data = self.planes.data_of(group[0].trial.last)
+        assert data is not None
+        return refined(group, data, self.array)
 
     def _joined(self, group: Group, exact: list[Compared]) -> bool:
         """Whether a group gives the bytes of an explanation of all elements for any array, and joins it."""
@@ -273,9 +278,7 @@ class Search:
 
     def _refined(self, compared: Compared) -> Compared:
         """A near candidate without explanations that write other padding, if no bytes are missing."""
-        if compared.surplus:
-            return compared
-        return compared._replace(group=refined(compared.group, compared.data, self.array)[0])
+        return compared if compared.surplus else compared._replace(group=self._divided(compared.group)[0])
 
     def _agrees(self, score: Score, index: Index) -> bool:
         """Whether an explanation agrees at some elements, or has no places."""
