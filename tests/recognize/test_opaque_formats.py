@@ -47,3 +47,19 @@ def test_a_change_that_cancels_a_reordering_is_no_other_explanation(times: int) 
     found = tj.identify(data, original)
     assert (found.verdict, found.format) == ("exact", "tinygemm-cpu-default")
     assert {match.times for match in found.matches} == {times}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["hopper-mx-value", "tinygemm-cpu", "compressed-tensors-pack-quantized"])
+def test_a_difference_at_the_end_of_a_large_array_is_found(name: str) -> None:
+    """Samples read a corner; whole buffers are compared some rows at a time."""
+    bits, low = (6, -32) if name.startswith("compressed") else (4, 0)
+    given = {"bits": bits} if bits == 6 else {}
+    codes = np.random.default_rng(0).integers(low, low + (1 << bits), (4096, 1024), np.int8)
+    data = tj.pack(codes if low else codes.view(np.uint8), name, **given).buffer.copy()
+    assert tj.identify(data, codes).format == name
+    data.reshape(-1).view(np.uint8)[-1] ^= 1
+    found = tj.identify(data, codes)
+    assert found.verdict == "near"
+    assert found.matches[0].format == name
+    assert found.matches[0].first_difference is not None

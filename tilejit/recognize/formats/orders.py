@@ -130,6 +130,10 @@ class Order:
         """The order of an array with so many rows; None if the format does not take it."""
         return order_of(self.candidate, self.storage, (rows, *self.dims[1:]))
 
+    def of_columns(self, columns: int) -> Order | None:
+        """The order of an array with so many columns; None if the format does not take it."""
+        return order_of(self.candidate, self.storage, (*self.dims[:-1], columns))
+
     def parts(self, index: Index) -> tuple[Part, ...]:
         """The places of some elements."""
         if self.spec is not None:

@@ -14,6 +14,7 @@ from tilejit.arrays.memory import Array
 from tilejit.recognize.formats.candidates import candidates
 from tilejit.recognize.formats.changes import PLAIN, Index, Reordering, changes, reorderings
 from tilejit.recognize.formats.compare import Comparison, compare, fitted
+from tilejit.recognize.formats.corners import corner as corner_of
 from tilejit.recognize.formats.groups import Group, groups_of, refined, same_bytes
 from tilejit.recognize.formats.orders import Order
 from tilejit.recognize.formats.other_planes import Planes
@@ -173,31 +174,37 @@ class Search:
                 yield from stack.scores(rows, data, wanted, way, least)
 
     def _by_unpacking(self, storage: Storage, ways: Ways) -> Iterator[Score]:
-        """The scores of formats that whole-array steps pack; of a large array, first rows are unpacked."""
+        """The scores of formats that whole-array steps pack; of a large array, its beginning is unpacked."""
         own = (candidate for candidate in candidates() if candidate.is_opaque)
         known: Unpacked = {}
         for group in trials_of(own, self.array.shape, self.changes, storage):
-            trial = group[0]
-            if trial.times == 1:
+            if group[0].times == 1:
                 known.clear()
-            if self.array.size > SMALL:
-                trial = trial.of_rows(trial.first.first_rows) or trial
             for way in ways(group[0].last):
                 with suppress(LayoutError):  # the buffer holds what the format never stores
-                    yield from self._of_opaque(trial, group, way, known)
+                    yield from self._of_opaque(group, way, *self._beginning(group[0], way, known))
 
-    def _of_opaque(
-        self, part: Trial, group: list[Trial], way: Reordering, known: Unpacked
-    ) -> Iterator[Score]:
-        """The scores of trials that differ in their changes; `part` is one of them with few rows."""
-        order, storage = part.last, part.storage
+    def _beginning(self, trial: Trial, way: Reordering, known: Unpacked) -> tuple[Order, Array]:
+        """The order of the first rows of a large array, or of their first columns, and its elements."""
+        corner = None
+        if self.array.size > SMALL:
+            trial = trial.of_rows(trial.first.first_rows) or trial
+            corner = corner_of(trial)
+        order, buffers = trial.last, self.planes.buffers
         data = self.planes.data_of(order)
         assert data is not None
-        if (order, way) not in known:
-            whole, _ = fitted(way.with_halves_in_order(data, order.size), order.size, way.shift)
-            whole = whole if way.halves else way.restored(whole)
-            known[order, way] = order.unpacked(whole, self.planes.buffers)
-        found = part.unpacked_first(known[order, way], self.planes.buffers)
+        if corner is None and (order, way) in known:
+            return trial.first, trial.unpacked_first(known[order, way], buffers)
+        whole, _ = fitted(way.with_halves_in_order(data, order.size), order.size, way.shift)
+        whole = whole if way.halves else way.restored(whole)
+        if corner is not None:
+            return corner.first, corner.unpacked(whole, buffers)
+        known[order, way] = order.unpacked(whole, buffers)
+        return trial.first, trial.unpacked_first(known[order, way], buffers)
+
+    def _of_opaque(self, group: list[Trial], way: Reordering, order: Order, found: Array) -> Iterator[Score]:
+        """The scores of trials that differ in their changes, of which some first elements were unpacked."""
+        storage = order.storage
         if prod(order.dims) <= UNPACKED:
             index = whole_index(order.dims)
         else:
