@@ -88,11 +88,12 @@ def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
     def step(k: int) -> Step:
         return lanes[k].src if side == "src" else lanes[k].dst
 
-    def distance(k: int) -> int:
+    def farness(k: int) -> tuple[bool, int, int]:
         own = step(k)
-        return abs(own) if isinstance(own, int) else 1 << 62
+        distance = abs(own) if isinstance(own, int) else 1 << 62
+        return distance == width, -distance, lanes[k].lanes  # rows that repeat are 0 apart
 
-    far_first = sorted(range(len(lanes)), key=lambda k: (-distance(k), lanes[k].lanes))
+    far_first = sorted(range(len(lanes)), key=farness)
     nearest = step(far_first[-1])
     is_adjacent = nearest in (width, -width)
     numbers = np.arange(prod(lane.lanes for lane in lanes)).reshape([lane.lanes for lane in lanes])

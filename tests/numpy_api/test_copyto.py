@@ -386,6 +386,21 @@ def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:
         assert (out == view).all()
 
 
+@pytest.mark.parametrize("window", [False, True], ids=["repeated", "overlapping"])
+@pytest.mark.parametrize("rows", [2, 3, 8])
+def test_rows_that_share_bytes_at_constant_strides(rows: int, window: bool) -> None:
+    line = np.arange(130 + rows, dtype=np.uint16)
+    whole = (
+        np.lib.stride_tricks.sliding_window_view(line, 130)
+        if window
+        else np.broadcast_to(line, (9, 130 + rows))
+    )
+    for view in (whole[:rows].T, whole[rows - 1 :: -1].T, whole[:rows, ::-1].T):
+        out = np.zeros(view.shape, np.uint16)
+        tj.copyto(out, view, specialize="sizes")
+        assert (out == view).all()
+
+
 OFTEN = 1100
 """Calls of a kind after which native code answers it."""
 
