@@ -13,7 +13,6 @@ from codegen.ir.strided_box import SIDES
 from codegen.ir.values import Load
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.gather import lower_gather
-from codegen.passes.lower_copies.joined_rows import lower_interleave
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.moves import lower_moves
 from codegen.passes.lower_copies.shuffles import lower_shuffle
@@ -24,7 +23,6 @@ from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     Gather,
-    Interleave,
     Moves,
     Transfer,
     TransferNest,
@@ -36,7 +34,6 @@ from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
-    Interleave: lower_interleave,
     Moves: lower_moves,
     Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,

@@ -7,14 +7,13 @@ from dataclasses import fields, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Tile, Vectorize
+from codegen.schedule.directives import Directive, Groups, Table, Tile, Vectorize
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
     Gather,
-    Interleave,
     Moves,
     Transfer,
     TransferNest,
@@ -89,18 +88,13 @@ def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
 def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
     """The transfer with its sizes as names; widths, tiles and blocks are literals of the code."""
 
-    def named(*names: str, **tables: OffsetTable | RowGroups) -> Transfer:
+    def named(*names: str, **tables: OffsetTable) -> Transfer:
         changed: dict[str, Any] = {name: size(name, getattr(transfer, name)) for name in names}
         return replace(transfer, **changed | tables)
 
     match transfer:
         case Moves():
             return _moves(size, transfer)
-        case Interleave(side=side):
-            # On the packed side, the short digit is a literal, and so is the step over it.
-            names = ("row_step", "columns") if side == "dst" else ("column_step", "rows")
-            groups: dict[str, RowGroups] = {"groups": RowGroups()} if transfer.groups else {}
-            return named(*names, lines=OffsetTable(), **groups)
         case Shuffle():
             literals = "register", "ahead", "parts", "together", "offsets", "orders"
             others = (x.name for x in fields(Shuffle) if x.name not in literals)
@@ -214,7 +208,18 @@ def _moves(size: _Sizes, moves: Moves) -> Moves:
     target, source = moves.target, moves.source
     if moves.convert is None and all(x.bits >= 8 for x in (target, source) if x):
         target, source = _unsigned(target), source and _unsigned(source)
-    return replace(moves, loops=tuple(map(named, moves.loops)), target=target, source=source)
+    loops, directives = tuple(map(named, moves.loops)), tuple(map(_at_run_time, moves.directives))
+    return replace(moves, loops=loops, target=target, source=source, directives=directives)
+
+
+def _at_run_time(directive: Directive) -> Directive:
+    """A directive without the contents of tables."""
+    match directive:
+        case Table(side):
+            return Table(side, OffsetTable())
+        case Groups():
+            return Groups(RowGroups())
+    return directive
 
 
 def _unsigned(element: Element) -> Element:

@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 
 from codegen.ir.blocks import block_shape
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Side, StridedBox
+from codegen.ir.strided_box import Axis, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
 from codegen.schedule.choose_moves import (
@@ -17,18 +16,18 @@ from codegen.schedule.choose_moves import (
     code_moves,
     element_moves,
     fill_moves,
+    joined_row_moves,
     packed_row_moves,
     request_moves,
     reversed_moves,
     run_moves,
     small_transpose_moves,
 )
-from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
-    Interleave,
     Transfer,
     TransferNest,
 )
@@ -60,7 +59,7 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "interleave" if not schedule.interleave:
             transfer = small_transpose_moves(box, inner)
         case "interleave" if len(inner) > 2:
-            transfer = _interleave(box, inner, schedule)
+            transfer = joined_row_moves(box, inner, schedule)
         case "interleave":
             transfer = packed_row_moves(box, inner, schedule)
         case "shuffle":
@@ -78,31 +77,6 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their transfers in bytes
     loops = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
     return TransferNest(loops, transfer, box.entries, unit_bits)
-
-
-def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Interleave:
-    """Join the inner digits after columns and rows to the long digit, the one that is not packed."""
-    columns, rows, *joined = inner
-    row_count, column_count = rows.extent, columns.extent
-    packed: Side = "dst" if schedule.interleave == "dst" else "src"
-    first = row_count * column_count * box.width // LINE_BYTES
-    lines = OffsetTable(((first, LINE_BYTES), *((x.extent, x.stride(packed)) for x in joined)))
-    times = prod(x.extent for x in joined)
-    if schedule.interleave == "dst":
-        column_count *= times
-    else:
-        row_count *= times
-    return Interleave(
-        box.width,
-        row_count,
-        column_count,
-        rows.src,
-        columns.dst,
-        schedule.interleave,
-        lines,
-        schedule.stream,
-        _groups(box, schedule),
-    )
 
 
 def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
@@ -136,22 +110,6 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
         offsets=OffsetTable(listed=tuple(begins.ravel().tolist())),
         orders=OffsetTable(listed=tuple(orders.ravel().view("<i8").tolist())),
     )
-
-
-def _groups(box: StridedBox, schedule: Schedule) -> RowGroups | None:
-    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous.
-
-    Scratch has room for MOST_GROUPED rows.
-    """
-    if schedule.groups is None:
-        return None
-    columns, first = (box.axis(name).extent for name in schedule.inner[:2])
-    run = -(-LINE_BYTES // box.width // first) * first
-    digits = box.digits(schedule.groups) or ((1, 0, 0),)
-    rows = columns * prod(n for n, _, _ in digits)
-    if rows > MOST_GROUPED:
-        raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
-    return RowGroups(digits, columns, box.width, run)
 
 
 def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:

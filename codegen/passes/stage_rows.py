@@ -25,7 +25,7 @@ from codegen.passes.row_buffers import (
 from codegen.passes.staged_groups import staged_groups
 from codegen.passes.staged_tiles import staged_tiles
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
-from codegen.schedule.transfers import Interleave, TransferNest
+from codegen.schedule.transfers import TransferNest, group_table
 from codegen.schedule.transposes import TransposeTiles
 
 
@@ -50,7 +50,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
             return (node,)
         if isinstance(t, TransposeTiles):
             return staged_tiles(node, t, tile_views(t, sides_of(nest))[0])
-        if isinstance(t, Interleave) and t.groups:
+        if group_table(t):
             rows.append(MOST_GROUPED)
             return staged_groups(node)
         (store,) = (x for x in node.body if isinstance(x, Store))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare
+from codegen.ir.building import compare, minus
 from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Narrow, Statement
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Local, Op
 from codegen.passes.lower_copies.lowered import FILL, Sides, sides_of
-from codegen.passes.lower_copies.moves import element_by_address
+from codegen.passes.lower_copies.moves import element_by_address, inner_sides
 from codegen.passes.lower_copies.super_vectors import PATTERN, few_bytes, super_vector
-from codegen.schedule.directives import Ahead, CopyBlock, Tail, Vectorize
+from codegen.schedule.directives import Ahead, CopyBlock, Groups, Tail, Vectorize
 from codegen.schedule.transfers import Moves, TransferNest
 
 
@@ -34,7 +34,9 @@ def vectorize_axes(function: Function, nest: TransferNest) -> Function:
 
     def widened(node: Statement) -> Body:
         if isinstance(node, For) and node.index == moves.loops[0].axis:
-            return (_widened(node, moves, sides_of(nest)),)
+            return (_widened(node, moves, inner_sides(moves, sides_of(nest))),)
+        if isinstance(node, For) and node.index == "group":
+            return (_together(node, moves),)
         return (node,)
 
     body = rewrite_body(function.body, widened)
@@ -50,8 +52,12 @@ def _widened(node: For, moves: Moves, sides: Sides) -> Statement:
     count = vectors.lanes[0][1]
     body, beyond = super_vector(moves, sides, count)
     ahead = sum(x.distance_bytes for x in moves.obeying(Ahead))
-    blocks = Blocks(streamed=moves.obeying(Stream), prefetch_bytes=ahead, beyond=int(beyond))
+    streamed = () if moves.obeying(Groups) else moves.obeying(Stream)
+    blocks = Blocks(streamed=streamed, prefetch_bytes=ahead, beyond=int(beyond))
     for tail in moves.obeying(Tail):
+        if not tail.sizes:
+            blocks = replace(blocks, latest=minus(*node.upper, count))
+            continue
         narrower = tuple(_narrow(node, moves, sides, size) for size in tail.sizes)
         shifts, compact = tail.how != "narrow", tail.how == "clamp"
         blocks = replace(blocks, narrower=narrower, shifts=shifts, compact=compact)
@@ -61,6 +67,13 @@ def _widened(node: For, moves: Moves, sides: Sides) -> Statement:
         whole = Call("copy_block", (sides.dst, sides.src, size))
         return If((compare(size, "ge", long.least),), (whole,), (made,))
     return made
+
+
+def _together(node: For, moves: Moves) -> Statement:
+    """The loop over groups; if rows are long, all groups go through scratch at the same time."""
+    (length, *_), (form,) = moves.loops, moves.obeying(Stream)
+    staged = replace(node, blocks=Blocks(staged=True))
+    return If((compare(length.extent, "lt", form.least),), (node,), (staged,))
 
 
 def _narrow(node: For, moves: Moves, sides: Sides, size: int | str) -> Narrow:

@@ -31,7 +31,6 @@ from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Gather,
-    Interleave,
     Moves,
     Transfer,
     TransferNest,
@@ -97,8 +96,6 @@ def _lengths(transfer: Transfer) -> tuple[str, ...]:
     match transfer:
         case Moves(loops=(long, *_)):
             return (f"{long.axis}_extent",)
-        case Interleave(side=side):
-            return ("columns",) if side == "dst" else ("rows",)
     return ()
 
 

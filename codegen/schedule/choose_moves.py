@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from codegen.ir.element_types import INTEGER_TYPES
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.packed_bits import COLUMNS
 from codegen.ir.streams import Stream
-from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.ir.strided_box import Axis, Element, Side, StridedBox
 from codegen.schedule.directives import (
     REST,
     Ahead,
     CopyBlock,
     Directive,
+    Groups,
     Prefetch,
     Request,
+    Table,
     Tail,
     Tile,
     Vectorize,
@@ -28,7 +32,7 @@ from codegen.schedule.limits import (
     SMALL_LEAST_COLUMNS,
     SMALL_ROWS,
 )
-from codegen.schedule.offset_tables import PREFETCH_ELEMENTS, OffsetTable
+from codegen.schedule.offset_tables import MOST_GROUPED, PREFETCH_ELEMENTS, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import Moves
@@ -134,6 +138,45 @@ def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedul
         streams.append(Stream("staged", ROW_BUFFER_BYTES // box.width))
     lines = Vectorize(((long, line), (short, count))), Tail(long, "shift", (*narrower, 1))
     return _moves(box, loops, *lines, *streams)
+
+
+def joined_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+    """The same for rows that are joined of several digits, and are at least a line long.
+
+    The digits after the first two in `inner` are joined to the long one. The packed side, where they leave
+    gaps between lines, has a table of the lines' offsets.
+    """
+    columns, rows, *joined = inner
+    side: Side = "dst" if schedule.interleave == "dst" else "src"
+    long, short = (columns, rows) if side == "dst" else (rows, columns)
+    first = rows.extent * columns.extent * box.width // LINE_BYTES
+    lines = OffsetTable(((first, LINE_BYTES), *((x.extent, x.stride(side)) for x in joined)))
+    count = long.extent * prod(x.extent for x in joined)
+    names = ("column", "row") if side == "dst" else ("row", "column")
+    loops = (
+        Loop(names[0], count, long.src, long.dst),
+        Loop(names[1], short.extent, short.src, short.dst),
+    )
+    lanes = Vectorize(((names[0], LINE_BYTES // box.width), (names[1], short.extent)))
+    how = (lanes, Tail(names[0], "clamp"), Table(side, lines))
+    if schedule.groups is not None:
+        groups = Groups(_groups(box, schedule.groups, *inner[:2]))
+        return _moves(box, loops, *how, groups, Stream("staged", ROW_BUFFER_BYTES // box.width))
+    streams = [Stream("full" if side == "dst" else "begun")] * schedule.stream
+    return _moves(box, loops, *how, *streams)
+
+
+def _groups(box: StridedBox, names: tuple[str, ...], columns: Axis, first: Axis) -> RowGroups:
+    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous.
+
+    Scratch has room for MOST_GROUPED rows.
+    """
+    run = -(-LINE_BYTES // box.width // first.extent) * first.extent
+    digits = box.digits(names) or ((1, 0, 0),)
+    rows = columns.extent * prod(n for n, _, _ in digits)
+    if rows > MOST_GROUPED:
+        raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
+    return RowGroups(digits, columns.extent, box.width, run)
 
 
 def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> Moves:

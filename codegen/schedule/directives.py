@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from codegen.ir.streams import Stream
+from codegen.ir.strided_box import Side
+from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.support.dataclasses import as_call, dataclass
 
 REST: Literal["rest"] = "rest"
@@ -45,7 +47,8 @@ class Tail:
            clamp   the same, in one loop with a limit of the index: large super-vectors share their code
            narrow  narrower super-vectors follow
            mask, scalar, assume_divisible    as `tilejit.kernel` has them
-    sizes  the iterations of narrower super-vectors of a copy, widest first; the last is 1 or `REST`
+    sizes  the iterations of narrower super-vectors of a copy, widest first; the last is 1 or `REST`. There are
+           none if all iterations fill a super-vector
     """
 
     axis: str
@@ -53,6 +56,27 @@ class Tail:
     sizes: tuple[int | Literal["rest"], ...] = ()
 
     __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Joined digits on a side: line k of its elements begins at entry k of a table of offsets."""
+
+    side: Side
+    offsets: OffsetTable
+
+    def __str__(self) -> str:
+        return f'Table("{self.side}")'
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Move several groups of rows together; tables hold where each begins on both sides."""
+
+    groups: RowGroups
+
+    def __str__(self) -> str:
+        return "Groups()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +114,6 @@ class Request:
     __str__ = as_call
 
 
-Directive: TypeAlias = Tile | Vectorize | Tail | CopyBlock | Stream | Prefetch | Ahead | Request
+Directive: TypeAlias = (
+    Tile | Vectorize | Tail | Table | Groups | CopyBlock | Stream | Prefetch | Ahead | Request
+)

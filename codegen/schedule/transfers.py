@@ -14,9 +14,9 @@ from typing import TypeAlias, TypeVar
 
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Directive, Request, Tail, Vectorize
+from codegen.schedule.directives import Directive, Groups, Request, Table, Tail, Vectorize
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
-from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
+from codegen.schedule.schedule import RunSchedule, TileSchedule
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size, int_size
@@ -109,32 +109,8 @@ class Moves:
     @property
     def reads_in_order(self) -> bool:
         """Whether super-vectors are read one after the other, to the end of the loop."""
-        is_packed = len(self.packed("src")) == len(self.loops)
+        is_packed = len(self.packed("src")) == len(self.loops) and not self.obeying(Table)
         return is_packed and not self.goes_back and bool(self.obeying(Tail))
-
-
-@dataclass(frozen=True, slots=True)
-class Interleave:
-    """Move rows x columns elements of `width` bytes between a packed side and one with separate rows.
-
-    On the packed side, a short digit is followed by the other digit without a gap: side "dst" interleaves 2,
-    3, 4 or 8 rows, side "src" deinterleaves as many columns. The lines of the packed side are not contiguous,
-    because its long digit is joined from several, or several groups alternate.
-
-    `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
-    `lines` holds the offset of each line of the packed side. `groups` holds the offsets on both sides of
-    groups that side "src" deinterleaves at the same time.
-    """
-
-    width: int
-    rows: Size
-    columns: Size
-    row_step: Size
-    column_step: Size
-    side: PackedSide
-    lines: OffsetTable
-    stream: bool = False
-    groups: RowGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +127,7 @@ class Gather:
     stream: bool = True
 
 
-Transfer: TypeAlias = Moves | Interleave | Shuffle | TransposeTiles | TransposeRuns | Gather
+Transfer: TypeAlias = Moves | Shuffle | TransposeTiles | TransposeRuns | Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +179,6 @@ def _loop_text(loop: Loop) -> str:
 
 KINDS: dict[type[Transfer], tuple[str, str]] = {
     Gather: ("gather", "gather"),
-    Interleave: ("interleave", "interleave"),
     Moves: ("elements", "copy"),
     Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),
@@ -221,9 +196,6 @@ def kernel_kind(transfer: Transfer) -> str:
             return "request"
         case Moves(convert=(_, _)):
             return "convert"
-        case Interleave(side=side, groups=groups):
-            name = "interleave" if side == "dst" else "deinterleave"
-            return f"{name}_groups" if groups else f"{name}_lines"
     return KINDS[type(transfer)][1]
 
 
@@ -297,9 +269,8 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     steps: dict[str, Size | OffsetTable | None] = {}
     match stmt:
         case Moves():
-            steps = dict.fromkeys((LINE_TABLE for x in stmt.loops if x.table), stmt.loops[0].table)
-        case Interleave():
-            steps = {LINE_TABLE: stmt.lines}
+            tables = (*(x.table for x in stmt.loops), *(x.offsets for x in stmt.obeying(Table)))
+            steps = {LINE_TABLE: next(filter(None, tables), None)}
         case Shuffle():
             steps = {PART_OFFSETS: stmt.offsets, PART_ORDERS: stmt.orders}
         case TransposeTiles():
@@ -312,7 +283,7 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
 
 def group_table(stmt: Transfer) -> RowGroups | None:
     """The table of row groups that a transfer reads, or None."""
-    return stmt.groups if isinstance(stmt, Interleave) else None
+    return next((x.groups for x in stmt.obeying(Groups)), None) if isinstance(stmt, Moves) else None
 
 
 def table_arguments(nest: TransferNest) -> frozenset[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import index_of, loop, plus, times
+from dataclasses import replace
+
+from codegen.ir.building import index_of, loop, plus, rest, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Load, Local, Op, Value
 from codegen.passes.lower_copies.lowered import FILL, Lowered, Sides, converted, moved_element
-from codegen.passes.lower_copies.super_vectors import super_vector
-from codegen.schedule.directives import Vectorize
-from codegen.schedule.offset_tables import LINE_TABLE
+from codegen.passes.lower_copies.super_vectors import line_of, super_vector
+from codegen.schedule.directives import Groups, Table, Vectorize
+from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Moves, offset_tables
 
@@ -32,15 +35,33 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
     if sides.in_bits:
         body = _packed(moves, sides)
     elif (moves.copies and not moves.requests) or moves.fills or moves.convert:
-        body = _element(moves, sides)
+        body = _element(moves, inner_sides(moves, sides))
     else:  # a byte of codes, or a byte that is requested
         loops, (body, _) = moves.loops[:1], super_vector(moves, sides, 1)
     for x in reversed(loops):
         body = (loop(x.axis, 0, x.extent, *body),)
+    for _ in moves.obeying(Groups):
+        body = (loop("group", 0, GROUP_COUNT, *_group(sides), *body),)
     unit = "bits" if sides.in_bits else "bytes"
     how = ", ".join(map(str, moves.directives)) or f"Element by element, strides in {unit}"
-    is_opaque = moves.goes_back or (moves.stream and bool(offset_tables(moves)))
-    return Lowered(body, _what(moves), how, opaque=is_opaque)
+    is_opaque = moves.goes_back or (moves.stream and any(x.table for x in moves.loops))
+    what = _what(moves).replace("{at}", "{at}group, ") if moves.obeying(Groups) else _what(moves)
+    return Lowered(body, what, how, opaque=is_opaque)
+
+
+def inner_sides(moves: Moves, sides: Sides) -> Sides:
+    """Both sides inside the loop over groups, if there is one."""
+    return replace(sides, dst="dst_at", src="src_at") if moves.obeying(Groups) else sides
+
+
+def _group(sides: Sides) -> tuple[Statement, ...]:
+    """The views of a group on both sides."""
+    return (
+        Let("group_src", Load(GROUP_TABLE, (times("group", 2),), "i64")),
+        Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64")),
+        View("src_at", sides.src, index_symbol("group_src")),
+        View("dst_at", sides.dst, index_symbol("group_dst")),
+    )
 
 
 def offset(moves: Moves, side: Side) -> Index:
@@ -57,8 +78,14 @@ def _entry(x: Loop) -> str:
 def element_by_address(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
     """An element that LLVM does not vectorize with others."""
     width, tables = moves.target.bits // 8, (x for x in moves.loops if x.table)
-    entries = (Let(_entry(x), Load(LINE_TABLE, (index_symbol(x.axis),), "i64")) for x in tables)
-    return *entries, *moved_element(width, sides.dst, offset(moves, "dst"), sides.src, offset(moves, "src"))
+    before = [Let(_entry(x), Load(LINE_TABLE, (index_symbol(x.axis),), "i64")) for x in tables]
+    to, at = offset(moves, "dst"), offset(moves, "src")
+    for table in moves.obeying(Table):
+        position = to if table.side == "dst" else at
+        before += [line_of(position), Let("line_offset", Load(LINE_TABLE, (index_symbol("line"),), "i64"))]
+        within = plus("line_offset", rest(position, LINE_BYTES))
+        to, at = (within, at) if table.side == "dst" else (to, within)
+    return *before, *moved_element(width, sides.dst, to, sides.src, at)
 
 
 def _element(moves: Moves, sides: Sides) -> tuple[Statement, ...]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
-from codegen.ir.building import plus, times
-from codegen.ir.index import Index, index_symbol
+from codegen.ir.building import index_of, let, plus, quotient, times
+from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
+from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Each, Entries, Load, Local, Op, Step
-from codegen.passes.lane_orders import Lane, Placed, placed, reordered
+from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
 from codegen.passes.lower_copies.lowered import FILL, Sides, converted, named
-from codegen.schedule.directives import Vectorize
+from codegen.schedule.directives import Table, Vectorize
 from codegen.schedule.offset_tables import LINE_TABLE
-from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import Moves
 
 PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
@@ -25,6 +26,10 @@ def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statemen
 
     block = src[2*column] [2, 32]; dst[4*column] = interleaved(block) [64]
     block = src[2*x] [128];        dst[x] = packed_4(block) [64]
+
+    Lines that have a table are the rows of a super-vector:
+
+    line = column // 16; block = src[2*column] [2, 32]; dst[line_offsets[line..]] = interleaved(block) [2, 32]
     """
     long, *_ = moves.loops
     if moves.requests:
@@ -35,6 +40,8 @@ def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statemen
     if min(moves.target.bits, moves.source.bits) < 8:
         return _codes(moves, sides, count), False
     found = reordered(_lanes(moves, count), moves.source.bits // 8, moves.target.bits // 8)
+    for table in moves.obeying(Table):
+        return _at_lines(moves, sides, table.side, found), False
     value = converted(moves.convert, _load(moves, sides, found.load, f"bits{moves.source.bits}"))
     to = plus(to, found.store.first)
     if isinstance(value, Load) and not found.instructions:
@@ -44,6 +51,31 @@ def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statemen
     for name, shape in found.instructions:
         moved = Op(name, (moved,), moved.dtype, shape)
     return (block, Store(sides.dst, (to,), moved, *_dimensions(found.store))), found.beyond
+
+
+def _at_lines(moves: Moves, sides: Sides, side: Side, found: Moved) -> tuple[Statement, ...]:
+    """A super-vector of which a side has its lines at the offsets of a table."""
+    (long, short), width = moves.loops, moves.target.bits // 8
+    shape = int_size(short.extent), LINE_BYTES // width
+    at_lines = Placed(shape, (Entries(LINE_TABLE, index_symbol("line")), width), 0, ())
+    load, store = (at_lines, found.store) if side == "src" else (found.load, at_lines)
+    to, at = (index_of(0) if side == each else times(long.axis, long.stride(each)) for each in SIDES[::-1])
+    dtype, (name, _) = f"bits{8 * width}", found.instructions[0]
+    block = Let("block", Load(sides.src, (at,), dtype, shape, *_dimensions(load)))
+    moved = Op(name, (Local("block", dtype, shape),), dtype, shape)
+    line = line_of(times(long.axis, long.stride(side)))
+    return line, block, Store(sides.dst, (to,), moved, *_dimensions(store))
+
+
+def line_of(position: Index) -> Let:
+    """The number of the line that holds a byte of the side whose lines are at the offsets of a table.
+
+    4*column // 64 -> column // 16
+    """
+    assert isinstance(position, Affine), "the packed side has literal strides"
+    common = gcd(LINE_BYTES, position.constant, *(factor for _, factor in position.terms))
+    fewer = Affine(position.constant // common, tuple((x, factor // common) for x, factor in position.terms))
+    return let("line", quotient(fewer, LINE_BYTES // common) if common < LINE_BYTES else fewer)
 
 
 def few_bytes(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
