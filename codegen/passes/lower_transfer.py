@@ -16,7 +16,6 @@ from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.moves import lower_moves
 from codegen.passes.lower_copies.shuffles import lower_shuffle
-from codegen.passes.lower_copies.transposes import lower_transpose
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
 from codegen.schedule.shuffles import Shuffle
@@ -30,14 +29,13 @@ from codegen.schedule.transfers import (
     structure_digest,
     table_arguments,
 )
-from codegen.schedule.transposes import TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import TransposeRuns
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
     Moves: lower_moves,
     Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,
-    TransposeTiles: lower_transpose,
 }
 """The lowering of each kind of transfer."""
 
@@ -70,7 +68,7 @@ def lower_transfer(function: Function, nest: TransferNest) -> Function:
     body = _around(nest, lowered)
     axes += lowered.axes
     at = "".join(f"{axis}, " for axis in [*(["entry"] if nest.entries else []), *axes])
-    shared = "table entries" if nest.entries else axes[0] if axes else ""
+    shared = "table entries" if nest.entries else axes[0] if axes else lowered.shared
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
     return replace(function, body=(*lowered.prologue, *body), summary=summary)

@@ -20,17 +20,17 @@ def narrow_tails(function: Function, _: object = None) -> Function:
              elif count >= 4: the same with 4
              else: for x in 0..count: dst[x] = src[x]
 
-    before:  for i in i_tile..i_stop step 16: …                      {latest = rows - 16}
-    after:   for i_block in i_tile..i_stop step 16:
-               i = min(i_block, rows - 16)
+    before:  for row in row_tile..row_stop step 16: …                {latest = rows - 16}
+    after:   for row_block in row_tile..row_stop step 16:
+               row = min(row_block, rows - 16)
                …
 
     A block must not run if its lanes would end past the source. Its narrower body runs instead:
 
-    before:  for i in i_tile..i_stop step 64: …         {latest = rows - 64; narrower where i >= start: …}
-    after:   for i_block in i_tile..i_stop step 64:
-               if i_block >= start: the narrower body, from i_block to min(i_block + 64, i_stop)
-               else: i = min(i_block, rows - 64); …
+    before:  for row in row_tile..row_stop step 64: …   {latest = rows - 64; narrower where row >= start: …}
+    after:   for row_block in row_tile..row_stop step 64:
+               if row_block >= start: the narrower body, from row_block to min(row_block + 64, row_stop)
+               else: row = min(row_block, rows - 64); …
 
     Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones. Blocks
     that also store a part of the iterations after them leave at least those iterations to narrower ones.

@@ -28,7 +28,7 @@ def request_next_panel(t: TransposeRuns, runs: For) -> Body:
     body = (
         _carrying(replace(x, body=(*x.body, requests)), t) if isinstance(x, For) else x for x in runs.body
     )
-    columns = minus("j_stop", "j_first")
+    columns = minus("column_stop", "column_first")
     stop = let("ahead_stop", plus(times(columns, t.source_width), LINE_BYTES - 1))
     return stop, _carrying(replace(runs, body=tuple(body)), t, starts=True)
 

@@ -7,18 +7,18 @@ from dataclasses import fields, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Directive, Groups, Table, Tile, Vectorize
+from codegen.schedule.directives import Directive, Groups, LanesBeyond, Reorder, Table, Tile
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.shuffles import Shuffle
-from codegen.schedule.transfer_loops import Loop, Size
+from codegen.schedule.transfer_loops import LaneReads, Loop, Size
 from codegen.schedule.transfers import (
     Gather,
     Moves,
     Transfer,
     TransferNest,
 )
-from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -99,8 +99,6 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             literals = "register", "ahead", "parts", "together", "offsets", "orders"
             others = (x.name for x in fields(Shuffle) if x.name not in literals)
             return named(*others, offsets=OffsetTable(), orders=OffsetTable())
-        case TransposeTiles():
-            return _tiles(size, transfer)
         case TransposeRuns():
             return _runs(size, transfer)
         case Gather():
@@ -110,37 +108,23 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
 def axis_names(nest: TransferNest, schedule: Schedule) -> str:
     """The axis of the copy for each loop of its kernel: "a = d2, i = d0, j = d1".
 
-    i, j    the rows and columns of a transpose
-    inside  the axes that other transfers take
+    row, column    those of a transpose
+    inside         the axes that other transfers take
     """
     inner, names = nest.transfer, iter(NAMES)
-    if not isinstance(inner, TransposeTiles | TransposeRuns) or schedule.transpose is None:
+    if schedule.transpose is None:
         named = zip(loop_names(nest), nest.loops, strict=True)
         own = [f"{name} = {loop.axis}" for name, loop in named if name != loop.axis]
         return ", ".join([*own, f"inside = {' '.join(schedule.inner)}"] if schedule.inner else own)
-    outer = [x.axis for x in inner.loops if x.axis not in ("rows", "columns", "layers")]
+    assert isinstance(inner, Moves | TransposeRuns)
+    outer = [x.axis for x in inner.loops if x.axis not in ("row", "column", "columns", "layers")]
     cut = schedule.transpose
-    sides = [f"i = {' '.join(cut.rows)}", f"j = {' '.join(cut.columns)}"]
+    sides = [f"row = {' '.join(cut.rows)}", f"column = {' '.join(cut.columns)}"]
     return ", ".join([*(f"{_another(names)} = {axis}" for axis in outer), *sides])
 
 
-def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
-    """Tiles and blocks remain literals; offsets of joined digits come as run-time tables."""
-    names = iter(NAMES)
-    loops = (x if x.axis in ("rows", "columns") else _loop(size, _another(names), x) for x in transfer.loops)
-    return replace(
-        transfer,
-        loops=tuple(loops),
-        rows=size("rows", transfer.rows),
-        columns=size("columns", transfer.columns),
-        row_step=_step(size, "src_pitch", transfer.row_step),
-        column_step=_step(size, "dst_pitch", transfer.column_step),
-        lanes=_lanes(size, transfer.lanes),
-    )
-
-
 def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
-    """As `_tiles`, with the size of panels as another argument."""
+    """Blocks remain literals; offsets of joined digits come as run-time tables."""
     names = iter(NAMES)
 
     def loop(given: Loop) -> Loop:
@@ -169,7 +153,7 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
         tile=size("panel_columns", transfer.tile),
         run_columns=size("columns_per_run", transfer.run_columns),
         requests=size("requests", transfer.requests),
-        lanes=_lanes(size, transfer.lanes),
+        lanes=transfer.lanes and _reads(size, transfer.lanes),
         **steps,
     )
 
@@ -179,9 +163,7 @@ def _step(size: _Sizes, name: str, given: Size | OffsetTable) -> Size | OffsetTa
     return OffsetTable() if isinstance(given, OffsetTable) else size(name, given)
 
 
-def _lanes(size: _Sizes, reads: LaneReads | None) -> LaneReads | None:
-    if reads is None:
-        return None
+def _reads(size: _Sizes, reads: LaneReads) -> LaneReads:
     limits = "closed_start", "closed_stop", "open_offset"
     return LaneReads(*(size(name, getattr(reads, name)) for name in limits))
 
@@ -191,34 +173,41 @@ def _moves(size: _Sizes, moves: Moves) -> Moves:
 
     These are the extents of axes that are in super-vectors as a whole, and the strides of a packed side.
     """
-    directed = {axis for v in moves.obeying(Vectorize) for axis, _ in v.lanes}
-    directed |= {tile.axis for tile in moves.obeying(Tile)}
+    directed = {*moves.lanes, *(tile.axis for tile in moves.obeying(Tile))}
+    names, around = iter(NAMES), {x.axis for x in moves.around}
+    letters = {x.axis: _another(names) for x in moves.loops if x.axis in around}
 
     def stride(x: Loop, side: Side) -> Size:
         is_literal = x.axis in directed and x.axis in moves.packed(side)
         return x.stride(side) if is_literal else size(f"{x.axis}_{side}", x.stride(side))
 
     def named(x: Loop) -> Loop:
+        if x.axis in letters:
+            return _loop(size, letters[x.axis], x)
         extent = x.extent if x.axis in moves.whole else size(f"{x.axis}_extent", x.extent)
-        dst = stride(x, "dst")
-        if x.table:
-            return Loop(x.axis, extent, 0, dst, OffsetTable())
-        return Loop(x.axis, extent, stride(x, "src") if moves.source else 0, dst)
+        src = stride(x, "src") if moves.source and not x.src_table else 0
+        dst = stride(x, "dst") if not x.dst_table else 0
+        return Loop(x.axis, extent, src, dst, x.src_table and OffsetTable(), x.dst_table and OffsetTable())
 
     target, source = moves.target, moves.source
     if moves.convert is None and all(x.bits >= 8 for x in (target, source) if x):
         target, source = _unsigned(target), source and _unsigned(source)
-    loops, directives = tuple(map(named, moves.loops)), tuple(map(_at_run_time, moves.directives))
+    loops = tuple(map(named, moves.loops))
+    directives = tuple(_at_run_time(size, directive, letters) for directive in moves.directives)
     return replace(moves, loops=loops, target=target, source=source, directives=directives)
 
 
-def _at_run_time(directive: Directive) -> Directive:
-    """A directive without the contents of tables."""
+def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) -> Directive:
+    """A directive without the contents of tables, with names for sizes and for the loops around."""
     match directive:
         case Table(side):
             return Table(side, OffsetTable())
         case Groups():
             return Groups(RowGroups())
+        case Reorder(loops):
+            return Reorder(tuple(letters.get(name, name) for name in loops))
+        case LanesBeyond(reads):
+            return LanesBeyond(_reads(size, reads))
     return directive
 
 

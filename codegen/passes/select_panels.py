@@ -6,12 +6,12 @@ from math import prod
 
 from codegen.ir.blocks import block_shape
 from codegen.ir.strided_box import Digit, StridedBox
-from codegen.passes.lane_reads import lane_reads
 from codegen.schedule.dense_layout import DenseLayout, dense_layout
+from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import TransposeSchedule
-from codegen.schedule.transfer_loops import Loop, Size
-from codegen.schedule.transposes import LaneReads, TransposeRuns
+from codegen.schedule.transfer_loops import LaneReads, Loop, Size
+from codegen.schedule.transposes import TransposeRuns
 
 
 def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
@@ -45,7 +45,9 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         steps[1],
         layout.run_columns,
         cut.requests,
-        cut.of_tiles,
+        cut.stream,
+        cut.separate,
+        cut.strips[1] if cut.strips else 0,
         layers[0] if layers else 1,
         cut.together,
         *runs,

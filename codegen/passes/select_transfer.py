@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from codegen.ir.blocks import block_shape
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
 from codegen.schedule.choose_moves import (
     chunk_moves,
@@ -22,16 +19,14 @@ from codegen.schedule.choose_moves import (
     reversed_moves,
     run_moves,
     small_transpose_moves,
+    transposed_moves,
 )
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
 from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import (
-    Transfer,
-    TransferNest,
-)
-from codegen.schedule.transposes import Transpose, TransposeTiles
+from codegen.schedule.transfers import Moves, Transfer, TransferNest
+from codegen.schedule.transposes import TransposeRuns
 
 
 def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
@@ -112,45 +107,9 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
     )
 
 
-def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
-    """Loops over tiles and blocks; a joined side gets a table of offsets."""
-    rows, columns = box.digits(cut.rows), box.digits(cut.columns)
-    row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
-    tile, block, lanes = cut.tile, block_shape(box.width, cut.block), None
-    how = cut.of_tiles
-    if row_count < block[0] or column_count < block[1]:
-        raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
-    others = {name: box.digits((name,))[0] for name in cut.loops if name in box.extents}
-    if cut.block == "short":
-        block = block_shape(box.width, "64x16")
-        tile = tile[0], block[1]
-        how = replace(how, strips=tile if how.strips else None)
-        lanes = lane_reads(rows, column_count, tuple(others.values()), box.width, block[0])
-    most = max(tile[0], min(cut.strips[0], row_count)) if cut.strips else tile[0]
-    next_tile = 2 * most  # prefetches of the next tile read entries beyond the last row
-    return TransposeTiles(
-        box.source_width,
-        box.width,
-        row_count,
-        column_count,
-        rows[0][1] if len(rows) == 1 else _joined([(n, s) for n, s, _ in rows], more=next_tile),
-        columns[0][2] if len(columns) == 1 else _joined([(n, d) for n, _, d in columns]),
-        tuple(Loop(name, *others.get(name, ())) for name in cut.loops),
-        tile,
-        block,
-        how,
-        lanes,
-        box.conversion,
-    )
-
-
-def _joined(digits: list[tuple[int, int]], more: int = 0) -> OffsetTable:
-    return OffsetTable(tuple(digits), more=more)
-
-
-def _transpose(box: StridedBox, schedule: Schedule) -> Transpose:
+def _transpose(box: StridedBox, schedule: Schedule) -> Moves | TransposeRuns:
     """The transfer takes all loops and determines the order of its tiles itself."""
     cut = schedule.transpose
     if cut is None:
         raise AssertionError("a transpose has a TransposeSchedule")
-    return in_panels(cut, box) if cut.stage == "dense" else _in_tiles(cut, box)
+    return in_panels(cut, box) if cut.stage == "dense" else transposed_moves(box, cut)

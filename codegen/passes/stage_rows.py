@@ -12,7 +12,7 @@ from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.values import Each
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.transposes import tile_views
+from codegen.passes.lower_copies.moves import inner_sides
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
@@ -25,8 +25,7 @@ from codegen.passes.row_buffers import (
 from codegen.passes.staged_groups import staged_groups
 from codegen.passes.staged_tiles import staged_tiles
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
-from codegen.schedule.transfers import TransferNest, group_table
-from codegen.schedule.transposes import TransposeTiles
+from codegen.schedule.transfers import Moves, TransferNest, group_table
 
 
 def stage_rows(function: Function, nest: TransferNest) -> Function:
@@ -48,8 +47,8 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
     def staged(node: Statement) -> Body:
         if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
             return (node,)
-        if isinstance(t, TransposeTiles):
-            return staged_tiles(node, t, tile_views(t, sides_of(nest))[0])
+        if isinstance(t, Moves) and t.staged:
+            return staged_tiles(node, t, inner_sides(t, sides_of(nest)).dst)
         if group_table(t):
             rows.append(MOST_GROUPED)
             return staged_groups(node)
@@ -58,7 +57,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
         return (_through_scratch(node, store),)
 
     body = rewrite_body(function.body, staged)
-    if isinstance(t, TransposeTiles) and t.staged:
+    if isinstance(t, Moves) and t.staged:
         held = Alloc("panel_memory", t.panel_bytes, "scratch")
         body = (held, View("panel", held.name, index_of(LINE_BYTES)), *body)
     return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)

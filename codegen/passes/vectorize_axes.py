@@ -12,6 +12,7 @@ from codegen.ir.values import Local, Op
 from codegen.passes.lower_copies.lowered import FILL, Sides, sides_of
 from codegen.passes.lower_copies.moves import element_by_address, inner_sides
 from codegen.passes.lower_copies.super_vectors import PATTERN, few_bytes, super_vector
+from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.directives import Ahead, CopyBlock, Groups, Tail, Vectorize
 from codegen.schedule.transfers import Moves, TransferNest
 
@@ -26,15 +27,19 @@ def vectorize_axes(function: Function, nest: TransferNest) -> Function:
              narrower: 16, 8 and single columns                      Tail("column", "shift", sizes=(16, 8, 1))
 
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
-    changes their order: see `lane_orders`.
+    changes their order: see `lane_orders`. Two loops in tiles run as blocks: see `vectorize_tiles`.
     """
     moves = nest.transfer
     if not isinstance(moves, Moves) or not moves.obeying(Vectorize):
         return function
 
+    sides = inner_sides(moves, sides_of(nest))
+    if moves.order:
+        return replace(function, body=vectorize_tiles(function.body, moves, (sides.dst, sides.src)))
+
     def widened(node: Statement) -> Body:
         if isinstance(node, For) and node.index == moves.loops[0].axis:
-            return (_widened(node, moves, inner_sides(moves, sides_of(nest))),)
+            return (_widened(node, moves, sides),)
         if isinstance(node, For) and node.index == "group":
             return (_together(node, moves),)
         return (node,)
@@ -56,7 +61,7 @@ def _widened(node: For, moves: Moves, sides: Sides) -> Statement:
     blocks = Blocks(streamed=streamed, prefetch_bytes=ahead, beyond=int(beyond))
     for tail in moves.obeying(Tail):
         if not tail.sizes:
-            blocks = replace(blocks, latest=minus(*node.upper, count))
+            blocks = replace(blocks, latest=minus(node.upper[0], count))
             continue
         narrower = tuple(_narrow(node, moves, sides, size) for size in tail.sizes)
         shifts, compact = tail.how != "narrow", tail.how == "clamp"

@@ -16,19 +16,19 @@ from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import PARAMETRIZE, SELECT, STRIP, run_passes
 from codegen.pipeline.verify import check_lanes
-from codegen.pipeline.verify_panels import check_panels
+from codegen.pipeline.verify_panels import check_panels, other_digits
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.schedule.choose import misaligned
-from codegen.schedule.directives import Prefetch
+from codegen.schedule.directives import LanesBeyond, Prefetch
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.schedule.shuffles import Shuffle
-from codegen.schedule.transfer_loops import int_size
+from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import (
     Gather,
     Moves,
@@ -39,7 +39,7 @@ from codegen.schedule.transfers import (
     offset_tables,
     structure_digest,
 )
-from codegen.schedule.transposes import Transpose, TransposeRuns
+from codegen.schedule.transposes import TransposeRuns
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -169,10 +169,7 @@ def launch_of(
         check_range("destination", *reach[2:], bounds[1])
     box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
     starts, inner = (box.src // scale, box.dst // scale), step.nest.transfer
-    if isinstance(inner, Transpose):
-        check_lanes(inner, starts[0], reach)
-    if isinstance(inner, TransposeRuns):
-        check_panels(inner, starts, reach)
+    _check_transfer(inner, starts, reach)
     calls = calls_for(step, tables, bounds, reach)
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
     trips = prod(t.extent for t in tables) if tables else trips_of(step.nest)
@@ -186,6 +183,22 @@ def launch_of(
         serial=step.nest.unit_bits == 1,
     )
     return proven(launch)
+
+
+def _check_transfer(transfer: Transfer, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
+    """The bounds of transfers that read lanes beyond rows, or have a panel of short result rows."""
+    match transfer:
+        case Moves():
+            others = [(int_size(x.extent), int_size(x.src)) for x in transfer.around]
+            for lanes in transfer.obeying(LanesBeyond):
+                block = transfer.lanes["row"]
+                check_lanes(lanes.reads, transfer.axis("row"), block, others, starts[0], reach)
+        case TransposeRuns(lanes=reads):
+            if reads is not None:
+                rows = Loop("row", transfer.rows, src_table=transfer.row_step)
+                others = [(n, src) for n, src, _ in other_digits(transfer)]
+                check_lanes(reads, rows, transfer.block[0], others, starts[0], reach)
+            check_panels(transfer, starts, reach)
 
 
 def proven(launch: Launch) -> Launch:
@@ -204,7 +217,7 @@ def proven(launch: Launch) -> Launch:
 def trips_of(nest: TransferNest) -> int:
     """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
     inner = nest.transfer
-    if isinstance(inner, Transpose):
+    if isinstance(inner, TransposeRuns) or (isinstance(inner, Moves) and inner.order):
         return inner.trips
     if isinstance(inner, Shuffle) and not nest.loops:
         return int_size(inner.blocks)

@@ -20,10 +20,7 @@ from codegen.maps.access import map_offset
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
-from codegen.pipeline.verify_panels import other_digits
-from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transposes import Transpose, TransposeRuns
+from codegen.schedule.transfer_loops import LaneReads, Loop, int_size
 from codegen.support.errors import KernelError
 
 PROBES = 64
@@ -116,29 +113,31 @@ def check_box_bounds(box: Box, copy: BoxedCopy) -> None:
             check_range("source" if side == 0 else "destination", low, high + access.width, access.bounds)
 
 
-def check_lanes(tiles: Transpose, start: int, reach: tuple[int, int, int, int]) -> None:
+def check_lanes(
+    lanes: LaneReads,
+    rows: Loop,
+    block: int,
+    others: list[tuple[int, int]],
+    start: int,
+    reach: tuple[int, int, int, int],
+) -> None:
     """Invariant 3 for blocks that read a full lane of each shorter row: no lane leaves the nest's reach.
 
-    start  the nest's first source offset, in bytes
-    reach  of the nest, as `reach_of` returns it
+    lanes   which blocks may
+    rows    the loop over rows
+    block   rows of a block
+    others  (extent, source stride) of the digits that are neither rows nor columns
+    start   the nest's first source offset, in bytes
+    reach   of the nest, as `reach_of` returns it
     """
-    lanes = tiles.lanes
-    if lanes is None:
-        return
-    count, block = int_size(tiles.rows), tiles.block[0]
-    step, blocks = tiles.row_step, np.arange(0, count, block)
+    count = int_size(rows.extent)
+    blocks = np.arange(0, count, block)
     starts = np.minimum(blocks, count - block)
-    if isinstance(step, OffsetTable):
-        highest = step.offsets[starts[:, None] + np.arange(block)].max(axis=1)
+    if rows.src_table:
+        highest = rows.src_table.offsets[starts[:, None] + np.arange(block)].max(axis=1)
     else:
-        stride = int_size(step)
+        stride = int_size(rows.src)
         highest = (starts + (block - 1 if stride > 0 else 0)) * stride
-    if isinstance(tiles, TransposeRuns):
-        others = [(n, src) for n, src, _ in other_digits(tiles)]
-    else:
-        others = [
-            (int_size(x.extent), int_size(x.src)) for x in tiles.loops if x.axis not in ("rows", "columns")
-        ]
     low, last = affine_range(start, others)
     is_open = (blocks < int_size(lanes.closed_start)) | (blocks >= int_size(lanes.closed_stop))
     if is_open.any():

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Side
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.transfer_loops import LaneReads
 from codegen.support.dataclasses import as_call, dataclass
 
 REST: Literal["rest"] = "rest"
@@ -18,12 +19,71 @@ REST: Literal["rest"] = "rest"
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Run a loop in blocks of `size` iterations. The loops over the blocks of all axes are outside."""
+    """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.
+
+    Of two for an axis, the blocks of the first have several of the second.
+    """
 
     axis: str
     size: int
+    level: Literal["tile", "strip"] = "tile"
 
     __str__ = as_call
+
+    @property
+    def index(self) -> str:
+        """The name of the loop over the blocks."""
+        return f"{self.axis}_{self.level}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """The order of loops, outermost first. Threads share the first one."""
+
+    loops: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"Reorder({', '.join(f'{name!r}' for name in self.loops)})".replace("'", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """Each super-vector of the last loop also moves on by one of the loop around it, around its tile.
+
+    Super-vectors of one row, and those of one column, share cache sets at many pitches.
+    """
+
+    __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Tiles go through a panel in cache, from which full lines are streamed wherever result rows begin.
+
+    The innermost loop over tiles is that of the axis whose elements follow each other in the destination.
+    """
+
+    __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchTile:
+    """Request the source of the next tile while lines of this one are stored."""
+
+    __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
+class LanesBeyond:
+    """Rows are shorter than a lane: super-vectors load full lanes, of which the elements of a row are stored.
+
+    Those that may not are moved element by element.
+    """
+
+    reads: LaneReads
+
+    def __str__(self) -> str:
+        return "LanesBeyond()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +107,8 @@ class Tail:
            clamp   the same, in one loop with a limit of the index: large super-vectors share their code
            narrow  narrower super-vectors follow
            mask, scalar, assume_divisible    as `tilejit.kernel` has them
-    sizes  the iterations of narrower super-vectors of a copy, widest first; the last is 1 or `REST`. There are
-           none if all iterations fill a super-vector
+    sizes  the iterations of narrower super-vectors of a copy, widest first; the last is 1 or `REST`. There
+           are none if all iterations fill a super-vector
     """
 
     axis: str
@@ -115,5 +175,19 @@ class Request:
 
 
 Directive: TypeAlias = (
-    Tile | Vectorize | Tail | Table | Groups | CopyBlock | Stream | Prefetch | Ahead | Request
+    Tile
+    | Reorder
+    | Diagonal
+    | Stage
+    | Vectorize
+    | LanesBeyond
+    | Tail
+    | Table
+    | Groups
+    | CopyBlock
+    | Stream
+    | Prefetch
+    | PrefetchTile
+    | Ahead
+    | Request
 )

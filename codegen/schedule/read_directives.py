@@ -6,7 +6,7 @@ import ast
 from dataclasses import MISSING, fields
 from typing import Any, NoReturn, get_args
 
-from codegen.schedule.directives import Directive, Vectorize
+from codegen.schedule.directives import Directive, Reorder, Vectorize
 from codegen.support.errors import KernelValueError, pointed
 
 DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
@@ -49,6 +49,7 @@ def _directive(text: str, call: ast.expr) -> Directive:
     if kind is Vectorize:
         return _vectorize(text, call, given)
     positional = [_value(text, x) for x in call.args]
+    positional = [tuple(positional)] if kind is Reorder and positional else positional
     names = [field.name for field in fields(kind)]
     values = {**dict(zip(names, positional, strict=False)), **given}
     needed = [field.name for field in fields(kind) if field.default is MISSING]

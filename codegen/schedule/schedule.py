@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
@@ -74,10 +73,19 @@ class RunSchedule:
         return f"prefetches {self.prefetch_bytes} bytes{chunks} ahead"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TileSchedule:
-    """How the tiles of a transpose run: what its transfer carries, and its loops obey.
+@dataclass(frozen=True, slots=True)
+class TransposeSchedule:
+    """How a transposed copy runs; axes are listed most minor first.
 
+    rows, columns         axes joined along the contiguous direction of the destination, and of the source
+    tile                  rows and columns per tile
+    block                 the shape of a register block
+    layers, together      an axis, or "", along which `together` tiles share one buffer
+    lines                 lines of each result row in the buffer, if long rows are staged
+    requests              with streamed dense panels: lines of the next panel's source to prefetch per line
+                          written
+    loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
+                          "layers" for panels of several layers, and the other axes
     stage                 the buffer that tiles go through, if any
     stream                whether full lines are stored past the cache
     finds_lines           without a buffer: whether result rows may begin anywhere in a line, all alike
@@ -89,6 +97,15 @@ class TileSchedule:
                           size was given
     """
 
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    tile: tuple[int, int]
+    block: Block
+    layers: str = ""
+    together: int = 1
+    lines: int = 1
+    requests: int = 1
+    loops: tuple[str, ...] = ()
     stage: Staging = ""
     stream: bool = False
     finds_lines: bool = False
@@ -104,37 +121,6 @@ class TileSchedule:
         """
         strips = self.strips or tile
         return strips if any(strip > size for strip, size in zip(strips, tile, strict=True)) else tile
-
-
-@dataclass(frozen=True, slots=True)
-class TransposeSchedule(TileSchedule):
-    """How a transposed copy runs; axes are listed most minor first.
-
-    rows, columns         axes joined along the contiguous direction of the destination, and of the source
-    tile                  rows and columns per tile
-    block                 the shape of a register block
-    layers, together      an axis, or "", along which `together` tiles share one buffer
-    lines                 lines of each result row in the buffer, if long rows are staged
-    requests              with streamed dense panels: lines of the next panel's source to prefetch per line
-                          written
-    loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
-                          "layers" for panels of several layers, and the other axes
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    tile: tuple[int, int]
-    block: Block
-    layers: str = ""
-    together: int = 1
-    lines: int = 1
-    requests: int = 1
-    loops: tuple[str, ...] = ()
-
-    @property
-    def of_tiles(self) -> TileSchedule:
-        """The part that loops around blocks obey."""
-        return TileSchedule(**{field.name: getattr(self, field.name) for field in fields(TileSchedule)})
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)

@@ -21,21 +21,44 @@ def int_size(size: Size) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop around a transfer, with its strides on both sides, in bytes or bits as the nest counts.
+    """A loop around a transfer or of one, with its strides on both sides, in the units of the nest.
 
-    A transpose also has loops inside: over other digits, and over tiles of "rows" or "columns", which have no
-    extent and no strides here. In `TransposeRuns`, the extent of "columns" and of "layers" is the number of
-    panels, and the strides of "layers" are those of a layer.
+    Where several digits are joined, a table of offsets replaces the stride of a side.
 
-    With a `table` of offsets in the source, there is no stride on that side.
+    In `TransposeRuns`, the extent of "columns" and of "layers" is the number of panels, and the strides of
+    "layers" are those of a layer.
     """
 
     axis: str
     extent: Size = 1
     src: Size = 0
     dst: Size = 0
-    table: OffsetTable | None = None
+    src_table: OffsetTable | None = None
+    dst_table: OffsetTable | None = None
+
+    @property
+    def table_name(self) -> str:
+        """The argument of a kernel for its table of offsets; a loop has at most one."""
+        return f"{self.axis}_offsets"
 
     def stride(self, side: Side) -> Size:
         """The stride of a side."""
         return self.src if side == "src" else self.dst
+
+    def table(self, side: Side) -> OffsetTable | None:
+        """The table of offsets of a side; None if it has a stride."""
+        return self.src_table if side == "src" else self.dst_table
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReads:
+    """Which blocks may read a full lane of each row, although rows are shorter.
+
+    A lane that begins at the end of the source reads beyond it. While the source offset of the other digits
+    is less than `open_offset`, every block may. Elsewhere, blocks that begin at a row in
+    [`closed_start`, `closed_stop`) may not.
+    """
+
+    closed_start: Size
+    closed_stop: Size
+    open_offset: Size

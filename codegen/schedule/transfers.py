@@ -12,16 +12,27 @@ from hashlib import sha256
 from math import prod
 from typing import TypeAlias, TypeVar
 
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Directive, Groups, Request, Table, Tail, Vectorize
+from codegen.schedule.directives import (
+    Directive,
+    Groups,
+    Reorder,
+    Request,
+    Stage,
+    Table,
+    Tail,
+    Tile,
+    Vectorize,
+)
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
-from codegen.schedule.schedule import RunSchedule, TileSchedule
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size, int_size
-from codegen.schedule.transposes import TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 D = TypeVar("D", bound=Directive)
 
@@ -52,10 +63,71 @@ class Moves:
         """The directives of a kind."""
         return tuple(x for x in self.directives if isinstance(x, kind))
 
+    def axis(self, name: str) -> Loop:
+        """The loop of an axis."""
+        return expect((x for x in self.loops if x.axis == name), f"a loop over {name}", self.loops)
+
     @property
     def stream(self) -> bool:
         """Whether lines are stored past the cache."""
-        return bool(self.obeying(Stream))
+        return bool(self.obeying(Stream)) or self.staged
+
+    @property
+    def staged(self) -> bool:
+        """Whether tiles go through a panel."""
+        return bool(self.obeying(Stage))
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of all loops, if they have been reordered."""
+        return next((x.loops for x in self.obeying(Reorder)), ())
+
+    @property
+    def lanes(self) -> dict[str, int]:
+        """The iterations of each loop that run at once."""
+        return {axis: count for v in self.obeying(Vectorize) for axis, count in v.lanes}
+
+    @property
+    def around(self) -> tuple[Loop, ...]:
+        """The loops around those that run as super-vectors, if loops have been reordered."""
+        return tuple(x for x in self.loops if self.order and x.axis not in self.lanes)
+
+    def tiles(self, axis: str) -> tuple[Tile, ...]:
+        """The levels of blocks of an axis, the outermost first."""
+        return tuple(x for x in self.obeying(Tile) if x.axis == axis)
+
+    @property
+    def outer_tiles(self) -> tuple[Tile, ...]:
+        """The outermost level of each axis that has tiles."""
+        return tuple(levels[0] for x in self.loops if (levels := self.tiles(x.axis)))
+
+    @property
+    def outer(self) -> tuple[str, ...]:
+        """The loops over the outermost tiles and those around super-vectors, in order."""
+        found = {*(x.axis for x in self.around), *(tile.index for tile in self.outer_tiles)}
+        return tuple(name for name in self.order if name in found)
+
+    @property
+    def trips(self) -> int:
+        """Iterations of the first loop, which threads share; sizes are numbers still."""
+        steps = {tile.index: tile for tile in self.outer_tiles}
+        first = steps.get(self.order[0])
+        if first is None:
+            return int_size(self.axis(self.order[0]).extent)
+        return -(-int_size(self.axis(first.axis).extent) // first.size)
+
+    @property
+    def panel_pitch(self) -> int:
+        """Bytes from row to row of the panel: a line, then the tile's part of a result row."""
+        return self.tiles("row")[0].size * (self.target.bits // 8) + LINE_BYTES
+
+    @property
+    def panel_bytes(self) -> int:
+        """The size of the panel; 0 without one."""
+        if not self.staged:
+            return 0
+        columns = self.tiles("column")[0].size if self.tiles("column") else self.lanes["column"]
+        return columns * self.panel_pitch + LINE_BYTES
 
     @property
     def requests(self) -> bool:
@@ -82,9 +154,8 @@ class Moves:
     @property
     def whole(self) -> frozenset[str]:
         """The axes of which super-vectors have all iterations, so that their extents are literals."""
-        lanes = dict(pair for v in self.obeying(Vectorize) for pair in v.lanes)
         tails = {tail.axis for tail in self.obeying(Tail)}
-        return frozenset(x.axis for x in self.loops if x.extent == lanes.get(x.axis)) - tails
+        return frozenset(x.axis for x in self.loops if x.extent == self.lanes.get(x.axis)) - tails
 
     def packed(self, side: Side) -> tuple[str, ...]:
         """The axes whose elements follow each other on a side, most minor first.
@@ -127,7 +198,7 @@ class Gather:
     stream: bool = True
 
 
-Transfer: TypeAlias = Moves | Shuffle | TransposeTiles | TransposeRuns | Gather
+Transfer: TypeAlias = Moves | Shuffle | TransposeRuns | Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +225,7 @@ class TransferNest:
     def scratch_bytes(self) -> Size:
         """The size of the panel or the buffer in scratch, which a call lends to the kernel; 0 without one."""
         match self.transfer:
-            case TransposeTiles() | TransposeRuns() as t:
+            case Moves() | TransposeRuns() as t:
                 return t.panel_bytes
             case Gather(buffer_bytes=size):
                 return size
@@ -163,18 +234,18 @@ class TransferNest:
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
         inner = self.transfer
-        own = inner.loops if isinstance(inner, Moves | TransposeTiles | TransposeRuns) else ()
+        own = inner.loops if isinstance(inner, Moves | TransposeRuns) else ()
         loops += [_loop_text(x) for x in (*self.loops, *own)]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
         return "\n".join([*lines, f"{'    ' * len(loops)}{described(inner)}", ""])
 
 
 def _loop_text(loop: Loop) -> str:
-    """A loop as text; the strides of loops over tiles depend on the tile, which the transfer has."""
-    if loop.axis in ("rows", "columns", "layers"):
-        return f"each tile of {loop.axis}:"
-    src = f"src at {loop.table}" if loop.table else f"src += {loop.src}"
-    return f"{loop.axis} in {loop.extent}, dst += {loop.dst}, {src}:"
+    """A loop as text; the strides of loops over panels depend on the panel, which the transfer has."""
+    if loop.axis in ("columns", "layers"):
+        return f"each panel of {loop.axis}:"
+    sides = (f"{s} at {t}" if (t := loop.table(s)) else f"{s} += {loop.stride(s)}" for s in ("dst", "src"))
+    return f"{loop.axis} in {loop.extent}, {', '.join(sides)}:"
 
 
 KINDS: dict[type[Transfer], tuple[str, str]] = {
@@ -182,7 +253,6 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     Moves: ("elements", "copy"),
     Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),
-    TransposeTiles: ("transpose", "transpose"),
 }
 """The names of kinds of transfers in text, and the prefixes of their kernels' names."""
 
@@ -194,6 +264,8 @@ def kernel_kind(transfer: Transfer) -> str:
             return "fill"
         case Moves() if transfer.requests:
             return "request"
+        case Moves() if transfer.order:
+            return "transpose"
         case Moves(convert=(_, _)):
             return "convert"
     return KINDS[type(transfer)][1]
@@ -213,19 +285,12 @@ def described(transfer: Transfer) -> str:
     """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
     if isinstance(transfer, Moves):
         return _moves_text(transfer)
-    shown = _given(transfer)
-    schedule = shown.pop("schedule", None)
-    shown.pop("loops", None)
-    if isinstance(schedule, RunSchedule):
-        shown |= _given(schedule)
-    if isinstance(schedule, TileSchedule):
-        shown |= {"order": schedule.order} if isinstance(transfer, TransposeTiles) else {}
-        shown |= _given(schedule)
-        shown["staged"] = shown.pop("stage", "") == "rows"
-    how = [word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None)]
+    values = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
+    shown = {name: value for name, value, default in values if value != default and name != "loops"}
+    how = "streamed " if shown.pop("stream", None) else ""
     kind, _ = KINDS[type(transfer)]
     listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
-    return f"{''.join(how)}{kind}: {listed}"
+    return f"{how}{kind}: {listed}"
 
 
 def _moves_text(moves: Moves) -> str:
@@ -237,12 +302,6 @@ def _moves_text(moves: Moves) -> str:
         value = f"{moves.source.name} src"
         value = "{1}({0} src)".format(*moves.convert) if moves.convert else value
     return f"dst = {value}: {', '.join(map(str, moves.directives)) or 'element by element'}"
-
-
-def _given(record: Transfer | TileSchedule | RunSchedule) -> dict[str, object]:
-    """The fields that are not the default, by name."""
-    values = ((f.name, getattr(record, f.name), f.default) for f in fields(record))
-    return {name: value for name, value, default in values if value != default}
 
 
 def _shown(value: object) -> str:
@@ -269,12 +328,11 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     steps: dict[str, Size | OffsetTable | None] = {}
     match stmt:
         case Moves():
-            tables = (*(x.table for x in stmt.loops), *(x.offsets for x in stmt.obeying(Table)))
-            steps = {LINE_TABLE: next(filter(None, tables), None)}
+            steps = {x.table_name: x.src_table or x.dst_table for x in stmt.loops}
+            for table in stmt.obeying(Table):
+                steps[LINE_TABLE] = table.offsets
         case Shuffle():
             steps = {PART_OFFSETS: stmt.offsets, PART_ORDERS: stmt.orders}
-        case TransposeTiles():
-            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
         case TransposeRuns():
             steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.panel_step}
             steps |= {RUN_OFFSETS: stmt.run_offsets, RUN_PANEL_OFFSETS: stmt.run_panel_offsets}

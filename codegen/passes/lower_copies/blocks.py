@@ -3,101 +3,121 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, index_of, loop, plus, times
-from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import converts_blocks
 from codegen.ir.nodes import Alloc, Let, Statement, Store, View
+from codegen.ir.strided_box import Side
 from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lane_orders import Lane, reordered
 from codegen.passes.lower_copies.lowered import converted
-from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import Size
-from codegen.schedule.transfers import ROW_TABLE
-from codegen.schedule.transposes import Transpose
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Moves
+from codegen.schedule.transposes import TransposeRuns
+from codegen.support.dataclasses import dataclass
 
 CONVERTED = "converted"
 """Scratch that holds the rows of one block."""
 
 
-def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Local | Op]:
-    """The statements that assign the converted block at (i, j) to `block`, and its transpose.
+@dataclass(frozen=True, slots=True)
+class RegisterBlock:
+    """What the blocks of a transpose share.
 
-    block = convert_f32_to_bf16(src[i, j] [16, 16])
+    Attributes:
+        shape: rows and columns.
+        rows: the loop over rows, which are apart in the source.
+        source_width: bytes of an element of the source.
+        width: bytes of an element of the destination.
+        convert: as in `Moves`.
     """
-    before, block = _converted_block(t, src, index_of(j))
-    (rows, columns), apart = t.block, "pitch"
-    lanes = Lane(rows, apart, t.width), Lane(columns, t.width, apart)
-    value: Local | Op = Local("block", block.dtype, t.block)
-    for name, shape in reordered(lanes, t.width, t.width).instructions:
+
+    shape: tuple[int, int]
+    rows: Loop
+    source_width: int
+    width: int
+    convert: tuple[str, str] | None
+
+    @property
+    def through_scratch(self) -> bool:
+        """Whether the rows of a block are converted one by one."""
+        return self.convert is not None and not converts_blocks(*self.convert)
+
+
+def block_of(t: Moves | TransposeRuns) -> RegisterBlock:
+    """The blocks of a transpose."""
+    if isinstance(t, TransposeRuns):
+        rows = Loop("row", t.rows, src_table=t.row_step)
+        return RegisterBlock(t.block, rows, t.source_width, t.width, t.convert)
+    assert t.source is not None, "a transpose reads its source"
+    shape = t.lanes["row"], t.lanes["column"]
+    return RegisterBlock(shape, t.axis("row"), t.source.bits // 8, t.target.bits // 8, t.convert)
+
+
+def transposed_block(
+    b: RegisterBlock, src: str, column: Term = "column"
+) -> tuple[tuple[Statement, ...], Local | Op]:
+    """The statements that assign the converted block at (row, column) to `block`, and its transpose.
+
+    block = convert_f32_to_bf16(src[row, column] [16, 16])
+    """
+    before, block = _converted_block(b, src, index_of(column))
+    (rows, columns), apart = b.shape, "pitch"
+    lanes = Lane(rows, apart, b.width), Lane(columns, b.width, apart)
+    value: Local | Op = Local("block", block.dtype, b.shape)
+    for name, shape in reordered(lanes, b.width, b.width).instructions:
         value = Op(name, (value,), value.dtype, shape)
     return (*before, Let("block", block)), value
 
 
-def read_block(t: Transpose, src: str, i: Index, j: Index) -> Load:
-    """The rows of a block from (i, j) on, as they are in the source."""
-    at, step = row_at(t.row_step, ROW_TABLE, i)
-    where = plus(at, times(j, t.source_width))
-    return Load(src, (where,), f"bits{8 * t.source_width}", t.block, (0, 0), (step, t.source_width))
+def read_block(b: RegisterBlock, src: str, row: Index, column: Index) -> Load:
+    """The rows of a block from (row, column) on, as they are in the source."""
+    at, step = row_at(b.rows, "src", row)
+    where = plus(at, times(column, b.source_width))
+    return Load(src, (where,), f"bits{8 * b.source_width}", b.shape, (0, 0), (step, b.source_width))
 
 
-def _converted_block(t: Transpose, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
+def _converted_block(b: RegisterBlock, src: str, column: Index) -> tuple[tuple[Statement, ...], Load | Op]:
     """The block, after statements that convert it.
 
     A conversion that cannot take blocks goes through scratch row by row: LLVM would start it in all rows
     before finishing it in the first, and spill intermediate values. Rows are read back at an opaque address,
     which keeps LLVM from removing their stores.
 
-    for row in 0..16: converted[row] = convert_f32_to_f16(src[i + row, j] [16])
+    for k in 0..16: converted[k] = convert_f32_to_f16(src[row + k, column] [16])
     block = converted [16, 16]
     """
-    if not goes_through_scratch(t):
-        return (), converted(t.convert, read_block(t, src, index_of("i"), j))
-    (rows, columns), row_bytes = t.block, t.block[1] * t.width
-    at = element_row("src_row", src, t.row_step, ROW_TABLE, plus("i", "row"))
-    where, steps = (times(j, t.source_width),), (t.source_width,)
-    value = converted(t.convert, Load("src_row", where, f"bits{8 * t.source_width}", (columns,), (0,), steps))
+    if not b.through_scratch:
+        return (), converted(b.convert, read_block(b, src, index_of("row"), column))
+    (rows, columns), row_bytes = b.shape, b.shape[1] * b.width
+    at = element_row("src_row", src, b.rows, "src", plus("row", "k"))
+    where, steps = (times(column, b.source_width),), (b.source_width,)
+    value = converted(b.convert, Load("src_row", where, f"bits{8 * b.source_width}", (columns,), (0,), steps))
     store = Store(
-        CONVERTED, (times("row", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (t.width,)
+        CONVERTED, (times("k", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (b.width,)
     )
     again = View("converted_rows", CONVERTED, index_of(0), opaque=True)
-    block = Load("converted_rows", (index_of(0),), value.dtype, t.block, (0, 0), (row_bytes, t.width))
-    return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
+    block = Load("converted_rows", (index_of(0),), value.dtype, b.shape, (0, 0), (row_bytes, b.width))
+    return (loop("k", 0, rows, *at, Let("elements", value), store), again), block
 
 
-def converted_rows(t: Transpose) -> tuple[Alloc, ...]:
+def converted_rows(b: RegisterBlock) -> tuple[Alloc, ...]:
     """Scratch for the rows of a block, if conversions need it."""
-    rows, columns = t.block
-    return (Alloc(CONVERTED, rows * columns * t.width),) if goes_through_scratch(t) else ()
-
-
-def goes_through_scratch(t: Transpose) -> bool:
-    """Whether the rows of a block are converted one by one."""
-    return t.convert is not None and not converts_blocks(*t.convert)
-
-
-def element_text(t: Transpose, at: str) -> str:
-    """The value of an element and the range of its indices, for readers: bf16(f32 src[i, j]), …"""
-    element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
-    if t.convert is None:
-        return f"{element}, {sizes}, u{8 * t.width}"
-    source, target = t.convert
-    if source.startswith("swap "):
-        return f"swap_{8 * t.width}({element}), {sizes}"
-    return f"{dtype_of(target)}({dtype_of(source)} {element}), {sizes}"
+    rows, columns = b.shape
+    return (Alloc(CONVERTED, rows * columns * b.width),) if b.through_scratch else ()
 
 
 def element_row(
-    name: str, base: str, step: Size | OffsetTable, table: str, index: Index, *, opaque: bool = False
+    name: str, base: str, along: Loop, side: Side, index: Index, *, opaque: bool = False
 ) -> tuple[Statement, ...]:
     """The view of one row of either side."""
-    if not isinstance(step, OffsetTable):
-        return (View(name, base, times(index, step), opaque),)
-    offset = table.removesuffix("s")
-    return (Let(offset, Load(table, (index,), "i64")), View(name, base, index_of(offset), opaque))
+    if not along.table(side):
+        return (View(name, base, times(index, along.stride(side)), opaque),)
+    offset = f"{along.axis}_offset"
+    return (Let(offset, Load(along.table_name, (index,), "i64")), View(name, base, index_of(offset), opaque))
 
 
-def row_at(step: Size | OffsetTable, table: str, index: Index) -> tuple[Index, Step]:
+def row_at(along: Loop, side: Side, index: Index) -> tuple[Index, Step]:
     """The offset of a row and the step to the next one; with a table, the step includes the offset."""
-    if isinstance(step, OffsetTable):
-        return index_of(0), Entries(table, index)
-    return times(index, step), step
+    if along.table(side):
+        return index_of(0), Entries(along.table_name, index)
+    return times(index, along.stride(side)), along.stride(side)

@@ -26,7 +26,7 @@ from codegen.support.lookups import expect
 
 def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
     """The sizes of the panel's runs: how many columns, and how many bytes of one layer and of all."""
-    few = least(t.run_columns, minus("j_stop", "j_first"))
+    few = least(t.run_columns, minus("column_stop", "column_first"))
     size = "layer_bytes" if t.layers != 1 else "run_bytes"
     out: list[Statement] = [
         let("run_columns", few),
@@ -48,7 +48,7 @@ def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
     after:   for run in 0..runs:
                for x in lines of the run:  dst[run, x] = panel[run, x] [64]
     """
-    runs = let("runs", quotient(minus("j_stop", "j_first"), "run_columns"))
+    runs = let("runs", quotient(minus("column_stop", "column_first"), "run_columns"))
     return runs, loop("run", 0, "runs", *_run_begins(t), *_run(t), blocks=Blocks(ahead="runs"))
 
 
@@ -62,7 +62,7 @@ def _run_begins(t: TransposeRuns) -> tuple[Statement, ...]:
     if isinstance(t.column_step, OffsetTable) or isinstance(t.panel_step, OffsetTable):
         raise AssertionError("without a table of runs, columns are steps apart")
     column = let("column", times("run", "run_columns"))
-    out = View("out", "dst_tile", times(plus("j_first", "column"), t.column_step))
+    out = View("out", "dst_tile", times(plus("column_first", "column"), t.column_step))
     return column, out, View("row", "panel", times("column", t.panel_step))
 
 

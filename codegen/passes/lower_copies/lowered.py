@@ -51,6 +51,7 @@ class Lowered:
         prologue: statements before all loops, such as constants.
         axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
             loops, the first one is parallel.
+        shared: the loop of `body` that threads share, if the nest has no loops and no table.
         opaque: whether the views of the innermost loop are opaque, as those of outer loops are. This makes a
             body of several loops faster, because LLVM then keeps no pointer for each loop and access.
     """
@@ -61,6 +62,7 @@ class Lowered:
     prologue: tuple[Statement, ...] = ()
     axes: tuple[str, ...] = ()
     opaque: bool = False
+    shared: str = ""
 
 
 def named(name: str, value: Load | Op) -> Local:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import index_of, loop, plus, rest, times
+from codegen.ir.building import index_of, let, loop, plus, rest, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Load, Local, Op, Value
+from codegen.passes.lower_copies.blocks import block_of, converted_rows
 from codegen.passes.lower_copies.lowered import FILL, Lowered, Sides, converted, moved_element
+from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET
 from codegen.passes.lower_copies.super_vectors import line_of, super_vector
-from codegen.schedule.directives import Groups, Table, Vectorize
+from codegen.schedule.directives import Groups, LanesBeyond, Table, Vectorize
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Moves, offset_tables
@@ -31,7 +33,7 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
 
     Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
     """
-    loops = moves.loops
+    loops = moves.loops[len(moves.around) :]
     if sides.in_bits:
         body = _packed(moves, sides)
     elif (moves.copies and not moves.requests) or moves.fills or moves.convert:
@@ -42,16 +44,33 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
         body = (loop(x.axis, 0, x.extent, *body),)
     for _ in moves.obeying(Groups):
         body = (loop("group", 0, GROUP_COUNT, *_group(sides), *body),)
+    if moves.around:
+        body = (*_tile_views(moves, sides), *body)
+    for x in reversed(moves.around):
+        body = (loop(x.axis, 0, x.extent, *body),)
     unit = "bits" if sides.in_bits else "bytes"
     how = ", ".join(map(str, moves.directives)) or f"Element by element, strides in {unit}"
-    is_opaque = moves.goes_back or (moves.stream and any(x.table for x in moves.loops))
+    chunks = any(x.src_table for x in moves.loops) and not moves.order
+    is_opaque = moves.goes_back or (moves.stream and chunks)
     what = _what(moves).replace("{at}", "{at}group, ") if moves.obeying(Groups) else _what(moves)
-    return Lowered(body, what, how, opaque=is_opaque)
+    first, before = "".join(moves.order[:1]), converted_rows(block_of(moves)) if moves.order else ()
+    return Lowered(body, what, how, before, opaque=is_opaque, shared=first)
 
 
 def inner_sides(moves: Moves, sides: Sides) -> Sides:
-    """Both sides inside the loop over groups, if there is one."""
-    return replace(sides, dst="dst_at", src="src_at") if moves.obeying(Groups) else sides
+    """Both sides inside all loops around those that run as super-vectors."""
+    inside = "at" if moves.obeying(Groups) else "tile" if moves.around else ""
+    return replace(sides, dst=f"dst_{inside}", src=f"src_{inside}") if inside else sides
+
+
+def _tile_views(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
+    """Both sides at this iteration of the loops around; blocks that read lanes test the source offset."""
+    to, at = (plus(*(times(x.axis, x.stride(side)) for x in moves.around)) for side in ("dst", "src"))
+    before: tuple[Statement, ...] = ()
+    if moves.obeying(LanesBeyond):
+        before, at = (let(OTHERS_OFFSET, at),), index_of(OTHERS_OFFSET)
+    views = View("src_tile", sides.src, at, opaque=True), View("dst_tile", sides.dst, to, opaque=True)
+    return (*before, *views)
 
 
 def _group(sides: Sides) -> tuple[Statement, ...]:
@@ -66,19 +85,18 @@ def _group(sides: Sides) -> tuple[Statement, ...]:
 
 def offset(moves: Moves, side: Side) -> Index:
     """The offset of an element on a side."""
-    entries = (_entry(x) for x in moves.loops if x.table and side == "src")
-    return plus(*(times(x.axis, x.stride(side)) for x in moves.loops), *entries)
+    loops = moves.loops[len(moves.around) :]
+    return plus(*(_entry(x) if x.table(side) else times(x.axis, x.stride(side)) for x in loops))
 
 
 def _entry(x: Loop) -> str:
-    """The local that holds the source offset of an iteration."""
+    """The local that holds the entry of an iteration in its table."""
     return f"{x.axis}_offset"
 
 
 def element_by_address(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
     """An element that LLVM does not vectorize with others."""
-    width, tables = moves.target.bits // 8, (x for x in moves.loops if x.table)
-    before = [Let(_entry(x), Load(LINE_TABLE, (index_symbol(x.axis),), "i64")) for x in tables]
+    width, before = moves.target.bits // 8, _entries(moves)
     to, at = offset(moves, "dst"), offset(moves, "src")
     for table in moves.obeying(Table):
         position = to if table.side == "dst" else at
@@ -88,17 +106,23 @@ def element_by_address(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
     return *before, *moved_element(width, sides.dst, to, sides.src, at)
 
 
+def _entries(moves: Moves) -> list[Statement]:
+    """The entries of the tables of loops."""
+    tables = (x for x in moves.loops if x.src_table or x.dst_table)
+    return [Let(_entry(x), Load(x.table_name, (index_symbol(x.axis),), "i64")) for x in tables]
+
+
 def _element(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
     """The innermost statement."""
     to, width = offset(moves, "dst"), moves.target.bits // 8
     if moves.source is None:
         fill = Call("fill_part", ("dst_x", index_of(width), *map(index_symbol, FILL)))
         return View("dst_x", sides.dst, to), fill
-    is_vector = bool(moves.obeying(Vectorize)) and not offset_tables(moves)
+    is_vector = bool(moves.obeying(Vectorize)) and (moves.convert is not None or not offset_tables(moves))
     if not is_vector and (len(moves.loops) > 1 or moves.source.bits > WORD_BITS or offset_tables(moves)):
         return element_by_address(moves, sides)
     value = converted(moves.convert, Load(sides.src, (offset(moves, "src"),), f"bits{moves.source.bits}"))
-    return (Store(sides.dst, (to,), value),)
+    return *_entries(moves), Store(sides.dst, (to,), value)
 
 
 def _packed(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
@@ -122,7 +146,7 @@ def _packed(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
 
 def _what(moves: Moves) -> str:
     """What moves, for readers: dst[{at}column, row] = src[{at}row, column], column < n, row < 2, u16."""
-    ranges = "".join(f", {x.axis} < {x.extent}" for x in moves.loops)
+    ranges = "".join(f", {x.axis} < {x.extent}" for x in moves.loops[len(moves.around) :])
     if moves.requests:
         return f"src[{{at}}{_indices(moves, 'src')}]{ranges}"
     return f"dst[{{at}}{_indices(moves, 'dst')}] = {_value(moves)}{ranges}, {moves.target.name}"
@@ -147,11 +171,11 @@ def _indices(moves: Moves, side: Side) -> str:
 
     def stride(x: Loop) -> int:
         step = x.stride(side)
-        return step if isinstance(step, int) else 1 << 62
+        return step if isinstance(step, int) and not x.table(side) else 1 << 62
 
     def index(x: Loop) -> str:
-        if x.table and side == "src":
-            return f"{LINE_TABLE}[{x.axis}]"
+        if x.table(side):
+            return f"{x.table_name}[{x.axis}]"
         return f"{'-' * (stride(x) < 0)}{x.axis}"
 
     return ", ".join(map(index, sorted(moves.loops, key=lambda x: -abs(stride(x)))))

@@ -4,55 +4,72 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, index_of, loop, minus, plus, times
+from codegen.ir.building import Term, compare, index_of, loop, minus, plus, times
 from codegen.ir.nodes import Blocks, Compare, For, Narrow, Statement, Store
-from codegen.passes.lower_copies.blocks import element_row, row_at, transposed_block
+from codegen.passes.lower_copies.blocks import RegisterBlock, element_row, row_at, transposed_block
 from codegen.passes.lower_copies.lowered import moved_element
-from codegen.passes.lower_copies.tile_loops import other_loops
-from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE
-from codegen.schedule.transposes import LaneReads, TransposeTiles
+from codegen.schedule.transfer_loops import LaneReads, Loop
 
 OTHERS_OFFSET = "others_offset"
 """The local that holds the source offset of the other digits."""
 
+PLAIN = Blocks()
 
-def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str, blocks: Blocks) -> For:
-    """One tile: a loop over blocks, without prefetches, because the rows are mostly adjacent.
 
-    after:   for i in i_tile..i_stop step 64:      at most rows - 64
-               dst[:columns, i] = transposed(src[i] [64, 16])[:columns]
-             narrower where src_offset >= open_offset, i >= closed_start and i < closed_stop:
-               for j in 0..columns: for row in i..i + count: dst[j, row] = src[row, j]
+def short_rows(
+    b: RegisterBlock,
+    column: Loop,
+    reads: LaneReads,
+    views: tuple[str, str],
+    span: tuple[Term, Term],
+    *,
+    inside_others: bool,
+    blocks: Blocks = PLAIN,
+) -> For:
+    """The loop over the blocks of some rows, without prefetches, because the rows are mostly adjacent.
+
+    after:   for row in row_tile..row_stop step 64:      at most rows - 64
+               dst[:columns, row] = transposed(src[row] [64, 16])[:columns]
+             narrower where src_offset >= open_offset, row >= closed_start and row < closed_stop:
+               for column in 0..columns: for k in row..row + count: dst[column, k] = src[k, column]
 
     Lanes of the blocks that the narrower body runs would end after the source: see `LaneReads`.
+
+    Args:
+        b: the blocks.
+        column: the loop over columns, which are apart in the destination.
+        reads: which blocks may read lanes.
+        views: the names of destination and source.
+        span: the first row, and the one after the last.
+        inside_others: whether loops over other digits are around this one.
+        blocks: what passes do with the loop.
     """
     closed: tuple[Compare, ...] = (
-        compare("i", "ge", reads.closed_start),
-        compare("i", "lt", reads.closed_stop),
+        compare("row", "ge", reads.closed_start),
+        compare("row", "lt", reads.closed_stop),
     )
-    if other_loops(t):
+    if inside_others:
         closed = (compare(OTHERS_OFFSET, "ge", reads.open_offset), *closed)
-    elements = Narrow("count", (_elements(t, dst, src),), closed)
-    blocks = replace(blocks, latest=minus(t.rows, t.block[0]), narrower=(elements,))
-    first, stop = (f"i_{end}" for end in (t.outer.index, t.outer.stop))
-    return loop("i", first, stop, *_block(t, dst, src), step=t.block[0], blocks=blocks)
+    elements = Narrow("count", (_elements(b, column, *views),), closed)
+    blocks = replace(blocks, latest=minus(b.rows.extent, b.shape[0]), narrower=(elements,))
+    return loop("row", *span, *_block(b, column, *views), step=b.shape[0], blocks=blocks)
 
 
-def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
-    """block = src[i] [R, C]; dst[:columns, i] = transposed(block)[:columns]"""
-    block, value = transposed_block(t, src, 0)
-    at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
-    where, few = plus(at, times("i", t.width)), index_of(t.columns)
-    return *block, Store(dst, (where,), value, (0, 0), (step, t.width), first=few)
+def _block(b: RegisterBlock, column: Loop, dst: str, src: str) -> tuple[Statement, ...]:
+    """block = src[row] [R, C]; dst[:columns, row] = transposed(block)[:columns]"""
+    block, value = transposed_block(b, src, 0)
+    at, step = row_at(column, "dst", index_of(0))
+    where, few = plus(at, times("row", b.width)), index_of(column.extent)
+    return *block, Store(dst, (where,), value, (0, 0), (step, b.width), first=few)
 
 
-def _elements(t: TransposeTiles, dst: str, src: str) -> Statement:
-    """for j in 0..columns: for row in i..i + count: dst[j, row] = src[row, j]
+def _elements(b: RegisterBlock, column: Loop, dst: str, src: str) -> Statement:
+    """for column in 0..columns: for k in row..row + count: dst[column, k] = src[k, column]
 
     Views are opaque so that LLVM does not vectorize these few elements.
     """
-    to = element_row("dst_j", dst, t.column_step, COLUMN_TABLE, index_of("j"), opaque=True)
-    at = element_row("src_row", src, t.row_step, ROW_TABLE, index_of("row"), opaque=True)
-    move = moved_element(t.width, "dst_j", times("row", t.width), "src_row", times("j", t.width))
-    inner = loop("row", "i", plus("i", "count"), *at, *move)
-    return loop("j", 0, t.columns, *to, inner)
+    to = element_row("dst_column", dst, column, "dst", index_of("column"), opaque=True)
+    at = element_row("src_row", src, b.rows, "src", index_of("k"), opaque=True)
+    move = moved_element(b.width, "dst_column", times("k", b.width), "src_row", times("column", b.width))
+    inner = loop("k", "row", plus("row", "count"), *at, *move)
+    return loop("column", 0, column.extent, *to, inner)

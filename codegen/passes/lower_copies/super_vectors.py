@@ -124,7 +124,7 @@ def _lanes(moves: Moves, count: int) -> tuple[Lane, ...]:
 
 def _source_step(x: Loop) -> Step:
     """The distance from lane to lane in the source."""
-    return Entries(LINE_TABLE, index_symbol(x.axis)) if x.table else x.src
+    return Entries(x.table_name, index_symbol(x.axis)) if x.src_table else x.src
 
 
 def _load(moves: Moves, sides: Sides, read: Placed, dtype: str) -> Load:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index
 from codegen.ir.nodes import Blocks, Compare, If, Statement, View
 from codegen.ir.rewriting import Body
-from codegen.schedule.offset_tables import OffsetTable
+from codegen.passes.lower_copies.blocks import block_of
+from codegen.schedule.directives import PrefetchTile, Tile
 from codegen.schedule.transfer_loops import Loop, Size
-from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles
+from codegen.schedule.transfers import Moves
+from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
+
+Transpose: TypeAlias = Moves | TransposeRuns
+"""Both kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,7 @@ class TileLoop:
     """One loop around the blocks of a transpose.
 
     Attributes:
-        axis: "rows", "columns", "layers", or the name of another digit.
+        axis: "row", "column", "layers", or the name of another digit.
         index, stop, step: what the loop counts: elements of a side, panels, or iterations of a digit.
         follows: whether another iteration follows.
         src, dst: the factors of the index in the offset of a tile. Rows and columns are part of a block's
@@ -46,27 +51,27 @@ class TileLoop:
 
 def tile_loops(t: Transpose) -> tuple[TileLoop, ...]:
     """The loops around blocks, outermost first."""
-    return tuple(_tiles(t, x) if isinstance(t, TransposeTiles) else _panels(t, x) for x in t.loops)
+    if isinstance(t, TransposeRuns):
+        return tuple(_panels(t, x) for x in t.loops)
+    around, tiles = {x.axis: x for x in t.around}, {x.index: x for x in t.outer_tiles}
+    return tuple(_digit(around[name]) if name in around else _tiles(t, tiles[name]) for name in t.outer)
 
 
-def _tiles(t: TransposeTiles, x: Loop) -> TileLoop:
-    if x.axis not in ("rows", "columns"):
-        return _digit(x)
-    rows = x.axis == "rows"
-    name, count, size = ("i", t.rows, t.outer.size[0]) if rows else ("j", t.columns, t.outer.size[1])
-    index = f"{name}_{t.outer.index}"
-    stop = let(f"{name}_stop", least(plus(index, size), count))
-    step = t.row_step if rows else t.source_width
-    src = () if isinstance(step, OffsetTable) else (step,)
-    return TileLoop(x.axis, index, count, size, compare(f"{name}_stop", "lt", count), src, (), (stop,))
+def _tiles(t: Moves, tile: Tile) -> TileLoop:
+    x, stop = t.axis(tile.axis), f"{tile.axis}_stop"
+    before = let(stop, least(plus(tile.index, tile.size), x.extent))
+    src = () if x.src_table else (x.src,)
+    return TileLoop(
+        x.axis, tile.index, x.extent, tile.size, compare(stop, "lt", x.extent), src, (), (before,)
+    )
 
 
 def _panels(t: TransposeRuns, x: Loop) -> TileLoop:
     if x.axis == "columns":
-        stop = let("j_stop", least(plus("j_tile", t.tile), t.columns))
-        before = let("j_tile", times("j_panel", t.tile)), stop
-        ends, src = compare("j_stop", "lt", t.columns), (t.tile, t.source_width)
-        return TileLoop(x.axis, "j_panel", x.extent, 1, ends, src, (), before)
+        stop = let("column_stop", least(plus("column_tile", t.tile), t.columns))
+        before = let("column_tile", times("column_panel", t.tile)), stop
+        ends, src = compare("column_stop", "lt", t.columns), (t.tile, t.source_width)
+        return TileLoop("column", "column_panel", x.extent, 1, ends, src, (), before)
     if x.axis == "layers":
         layers = let("layers", least(t.together, minus(t.layers, times("group", t.together))))
         ends = compare(plus("group", 1), "lt", x.extent)
@@ -82,7 +87,7 @@ def _digit(x: Loop) -> TileLoop:
 
 def other_loops(t: Transpose) -> tuple[TileLoop, ...]:
     """The loops over digits that are neither rows nor columns."""
-    return tuple(x for x in tile_loops(t) if x.axis not in ("rows", "columns"))
+    return tuple(x for x in tile_loops(t) if x.axis not in ("row", "column"))
 
 
 def others_offset(t: Transpose, side: Literal["src", "dst"]) -> Index:
@@ -91,11 +96,8 @@ def others_offset(t: Transpose, side: Literal["src", "dst"]) -> Index:
 
 
 def around_tiles(t: Transpose, body: Body, *, parallel: bool) -> Body:
-    """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations.
-
-    The tiles that lines are stored from request the next tile, unless their rows are shorter than a lane.
-    """
-    requests = isinstance(t, TransposeRuns) or (t.stream and not t.lanes)
+    """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations."""
+    requests = isinstance(t, TransposeRuns) or t.obeying(PrefetchTile)
     blocks = Blocks(ahead="tile") if requests else None
     for k, x in reversed(list(enumerate(tile_loops(t)))):
         first, last = index_of(0), index_of(x.stop)
@@ -134,9 +136,9 @@ def _begin(t: Transpose, src: str, moves_on: dict[str, bool]) -> Body:
     for x in tile_loops(t):
         here = plus(x.index, x.step if moves_on.get(x.axis) else 0)
         at[x.axis] = index_of(0) if moves_on.get(x.axis) is False else here
-    table = isinstance(t, TransposeTiles) and isinstance(t.row_step, OffsetTable)
-    if table and t.loops[0].axis == "rows" and moves_on.get("rows"):
-        at["rows"] = least(at["rows"], t.rows)
-    offsets = (x.offset("src", at[x.axis]) for x in tile_loops(t) if not (table and x.axis == "rows"))
+    table = isinstance(t, Moves) and t.axis("row").src_table is not None
+    if table and tile_loops(t)[0].axis == "row" and moves_on.get("row"):
+        at["row"] = least(at["row"], block_of(t).rows.extent)
+    offsets = (x.offset("src", at[x.axis]) for x in tile_loops(t) if not (table and x.axis == "row"))
     view = View("next_tile", src, plus(*offsets))
-    return (let("next_i", at.get("rows", 0)), view) if table else (view,)
+    return (let("next_row", at.get("row", 0)), view) if table else (view,)

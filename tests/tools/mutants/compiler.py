@@ -95,8 +95,8 @@ EMITTED_CODE = (
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
-        'before = (let("j_first", least(f"j_{t.outer.index}", minus(t.columns, t.block[1]))),)',
-        'before = (let("j_first", least(f"j_{t.outer.index}", t.columns)),)',
+        'before = (let("column_first", least(tile.index, latest)),)',
+        'before = (let("column_first", tile.index),)',
         ("test_transposes", "test_copyto"),
     ),
     Mutant(

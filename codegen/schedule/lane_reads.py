@@ -7,7 +7,7 @@ from math import prod
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transposes import LaneReads
+from codegen.schedule.transfer_loops import LaneReads
 
 
 def lane_reads(
