@@ -61,9 +61,9 @@ def corner(trial: Trial) -> Corner | None:
         if trial.second.dims != order.dims or wide > width:
             return None
         last = order.of_columns(wide)
-    return (
-        None if first is None or (trial.second is not None and last is None) else Corner(first, last, parts)
-    )
+        if last is None:
+            return None
+    return None if first is None else Corner(first, last, parts)
 
 
 @cached(1 << 8)
