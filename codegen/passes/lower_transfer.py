@@ -11,7 +11,6 @@ from codegen.ir.index import index_symbol
 from codegen.ir.nodes import ArrayArg, Blocks, BufferArg, Function, Let, ScalarArg, Statement, View
 from codegen.ir.strided_box import SIDES
 from codegen.ir.values import Load
-from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.moves import lower_moves
@@ -29,13 +28,11 @@ from codegen.schedule.transfers import (
     structure_digest,
     table_arguments,
 )
-from codegen.schedule.transposes import TransposeRuns
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
     Moves: lower_moves,
     Shuffle: lower_shuffle,
-    TransposeRuns: lower_transposed_runs,
 }
 """The lowering of each kind of transfer."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, index_of, let, loop, minus, plus, times
+from codegen.ir.building import Term, compare, index_of, let, loop, minus, plus, times
 from codegen.ir.index import Affine
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
-from codegen.ir.values import IndexValue, Load, Local, Value
-from codegen.passes.lower_copies.dense_runs import if_less, layer_stride
-from codegen.schedule.transfers import ROW_TABLE
-from codegen.schedule.transposes import TransposeRuns
+from codegen.ir.values import IndexValue, Load, Local, Op, Value
+from codegen.passes.panel_runs import columns_of
+from codegen.schedule.directives import PrefetchTile
+from codegen.schedule.transfers import Moves
 
 
-def request_next_panel(t: TransposeRuns, runs: For) -> Body:
+def request_next_panel(moves: Moves, runs: For) -> Body:
     """The loop over the runs of a panel, which requests some lines of the next one for each line stored.
 
     before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
@@ -24,51 +24,53 @@ def request_next_panel(t: TransposeRuns, runs: For) -> Body:
                  prefetch next_tile[ahead_start + ahead_x]
                  ahead_x = ahead_x + 64, or the beginning of the next row of the source
     """
-    requests = _carrying(loop("request", 0, t.requests, *_request(t)), t, updates=True)
+    (ahead,), (first, last) = moves.obeying(PrefetchTile), columns_of(moves)
+    assert ahead.lines is not None, "panels of short rows request a number of lines"
+    requests = _carrying(loop("request", 0, ahead.lines, *_request(moves)), moves, updates=True)
     body = (
-        _carrying(replace(x, body=(*x.body, requests)), t) if isinstance(x, For) else x for x in runs.body
+        _carrying(replace(x, body=(*x.body, requests)), moves) if isinstance(x, For) else x for x in runs.body
     )
-    columns = minus("column_stop", "column_first")
-    stop = let("ahead_stop", plus(times(columns, t.source_width), LINE_BYTES - 1))
-    return stop, _carrying(replace(runs, body=tuple(body)), t, starts=True)
+    row = times(minus(last, first), moves.axis("column").src)
+    stop = let("ahead_stop", plus(row, LINE_BYTES - 1))
+    return stop, _carrying(replace(runs, body=tuple(body)), moves, starts=True)
 
 
-def _request(t: TransposeRuns) -> tuple[Statement, ...]:
+def _request(moves: Moves) -> tuple[Statement, ...]:
     """Request the line at ahead_x of the source row that starts at ahead_start, and advance to the next line.
 
     The end of a source row is a branch, which is predicted. Selects would make requests wait for each other.
     """
     ahead = View("ahead", "next_tile", plus("ahead_start", "ahead_x"))
-    names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if t.layers != 1 else [])]
+    names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if moves.tiles("layer") else [])]
     stay: tuple[Statement, ...] = tuple(
         let(f"later_{name[6:]}", plus(name, LINE_BYTES if name == "ahead_x" else 0)) for name in names
     )
     row = plus("ahead_row", 1)
-    start = Load(ROW_TABLE, (index_of("later_row"),), "i64")
+    start = Load(moves.axis("row").table_name, (index_of("later_row"),), "i64")
     move: tuple[Statement, ...] = (
         let("later_x", Affine()),
-        Let("later_row", if_less(row, t.rows, row, 0)),
+        Let("later_row", _if_less(row, moves.axis("row").extent, row, 0)),
     )
-    if t.layers == 1:
+    if not moves.tiles("layer"):
         move = (*move, Let("later_start", start))
     else:
-        layer = if_less(0, "later_row", "ahead_layer", plus("ahead_layer", 1))
-        at = plus("later_offset", times("later_layer", layer_stride(t)))
+        layer = _if_less(0, "later_row", "ahead_layer", plus("ahead_layer", 1))
+        at = plus("later_offset", times("later_layer", moves.axis("layer").src))
         lets = Let("later_layer", layer), Let("later_offset", start), let("later_start", at)
         move = (*move, *lets)
     within = compare(plus("ahead_x", LINE_BYTES), "lt", "ahead_stop")
     return ahead, Call("prefetch_line", (index_of("ahead"),)), If((within,), stay, move)
 
 
-def _carrying(each: For, t: TransposeRuns, *, starts: bool = False, updates: bool = False) -> For:
+def _carrying(each: For, moves: Moves, *, starts: bool = False, updates: bool = False) -> For:
     """The loop, which carries the position of the next request from iteration to iteration."""
     zero = IndexValue(Affine())
     first: dict[str, Value] = {
         "ahead_x": zero,
         "ahead_row": zero,
-        "ahead_start": Load(ROW_TABLE, (Affine(),), "i64"),
+        "ahead_start": Load(moves.axis("row").table_name, (Affine(),), "i64"),
     }
-    if t.layers != 1:
+    if moves.tiles("layer"):
         first["ahead_layer"] = zero
     own = {name: Local(name, "i64") for name in first}
     later = {name: Local(f"later_{name[6:]}", "i64") for name in first}
@@ -77,3 +79,9 @@ def _carrying(each: For, t: TransposeRuns, *, starts: bool = False, updates: boo
         for name, start in first.items()
     )
     return replace(each, carried=carried)
+
+
+def _if_less(a: Term, b: Term, then: Term, otherwise: Term) -> Value:
+    """then if a < b else otherwise"""
+    values = [IndexValue(index_of(x)) for x in (a, b, then, otherwise)]
+    return Op("select", (Op("lt", tuple(values[:2]), "i1"), *values[2:]), "i64")

@@ -7,8 +7,18 @@ from dataclasses import fields, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element, Side
-from codegen.schedule.directives import Directive, Groups, LanesBeyond, Reorder, Table, Tile
+from codegen.schedule.directives import (
+    Directive,
+    Groups,
+    LanesBeyond,
+    PrefetchTile,
+    Reorder,
+    Stage,
+    Table,
+    Tile,
+)
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.panels import Panel
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import LaneReads, Loop, Size
@@ -18,7 +28,6 @@ from codegen.schedule.transfers import (
     Transfer,
     TransferNest,
 )
-from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -99,8 +108,6 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             literals = "register", "ahead", "parts", "together", "offsets", "orders"
             others = (x.name for x in fields(Shuffle) if x.name not in literals)
             return named(*others, offsets=OffsetTable(), orders=OffsetTable())
-        case TransposeRuns():
-            return _runs(size, transfer)
         case Gather():
             return replace(transfer, segments=None, buffer_bytes=size("buffer_bytes", transfer.buffer_bytes))
 
@@ -116,56 +123,12 @@ def axis_names(nest: TransferNest, schedule: Schedule) -> str:
         named = zip(loop_names(nest), nest.loops, strict=True)
         own = [f"{name} = {loop.axis}" for name, loop in named if name != loop.axis]
         return ", ".join([*own, f"inside = {' '.join(schedule.inner)}"] if schedule.inner else own)
-    assert isinstance(inner, Moves | TransposeRuns)
-    outer = [x.axis for x in inner.loops if x.axis not in ("row", "column", "columns", "layers")]
+    assert isinstance(inner, Moves)
+    outer = [x.axis for x in inner.around if not inner.tiles(x.axis)]
     cut = schedule.transpose
-    sides = [f"row = {' '.join(cut.rows)}", f"column = {' '.join(cut.columns)}"]
+    sides = [f"layer = {cut.layers}"] if cut.layers else []
+    sides += [f"row = {' '.join(cut.rows)}", f"column = {' '.join(cut.columns)}"]
     return ", ".join([*(f"{_another(names)} = {axis}" for axis in outer), *sides])
-
-
-def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
-    """Blocks remain literals; offsets of joined digits come as run-time tables."""
-    names = iter(NAMES)
-
-    def loop(given: Loop) -> Loop:
-        if given.axis == "columns":
-            return Loop("columns", size("panels", given.extent))
-        if given.axis == "layers":
-            strides = size("layer_src", given.src), size("layer_dst", given.dst)
-            return Loop("layers", size("groups", given.extent), *strides)
-        return _loop(size, _another(names), given)
-
-    steps: dict[str, Any] = {"column_step": 0, "panel_bytes": size("panel_bytes", transfer.panel_bytes)}
-    steps["panel_step"] = _step(size, "panel_pitch", transfer.panel_step)
-    if transfer.run_offsets is None:
-        steps["column_step"] = _step(size, "dst_pitch", transfer.column_step)
-    else:
-        steps |= dict.fromkeys(("run_offsets", "run_panel_offsets"), OffsetTable())
-    if transfer.layers != 1:
-        steps["layers"] = size("layer_count", transfer.layers)
-        steps["together"] = size("together", transfer.together)
-    return replace(
-        transfer,
-        loops=tuple(map(loop, transfer.loops)),
-        rows=size("rows", transfer.rows),
-        columns=size("columns", transfer.columns),
-        row_step=OffsetTable(),
-        tile=size("panel_columns", transfer.tile),
-        run_columns=size("columns_per_run", transfer.run_columns),
-        requests=size("requests", transfer.requests),
-        lanes=transfer.lanes and _reads(size, transfer.lanes),
-        **steps,
-    )
-
-
-def _step(size: _Sizes, name: str, given: Size | OffsetTable) -> Size | OffsetTable:
-    """A pitch, or a table whose offsets come at run time."""
-    return OffsetTable() if isinstance(given, OffsetTable) else size(name, given)
-
-
-def _reads(size: _Sizes, reads: LaneReads) -> LaneReads:
-    limits = "closed_start", "closed_stop", "open_offset"
-    return LaneReads(*(size(name, getattr(reads, name)) for name in limits))
 
 
 def _moves(size: _Sizes, moves: Moves) -> Moves:
@@ -174,7 +137,7 @@ def _moves(size: _Sizes, moves: Moves) -> Moves:
     These are the extents of axes that are in super-vectors as a whole, and the strides of a packed side.
     """
     directed = {*moves.lanes, *(tile.axis for tile in moves.obeying(Tile))}
-    names, around = iter(NAMES), {x.axis for x in moves.around}
+    names, around = iter(NAMES), {x.axis for x in moves.around if not moves.tiles(x.axis)}
     letters = {x.axis: _another(names) for x in moves.loops if x.axis in around}
 
     def stride(x: Loop, side: Side) -> Size:
@@ -207,8 +170,28 @@ def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) ->
         case Reorder(loops):
             return Reorder(tuple(letters.get(name, name) for name in loops))
         case LanesBeyond(reads):
-            return LanesBeyond(_reads(size, reads))
+            limits = "closed_start", "closed_stop", "open_offset"
+            return LanesBeyond(LaneReads(*(size(name, getattr(reads, name)) for name in limits)))
+        case Tile(axis, level="panel"):
+            panel = size(f"{axis}_panel_size", directive.size), size(f"{axis}_panels", directive.count)
+            return Tile(axis, panel[0], "panel", panel[1])
+        case Stage(Panel() as panel):
+            return Stage(_panel(size, panel))
+        case PrefetchTile(int() as lines):
+            return PrefetchTile(size("requests", lines))
     return directive
+
+
+def _panel(size: _Sizes, panel: Panel) -> Panel:
+    """A panel without the contents of tables, with names for sizes."""
+    return replace(
+        panel,
+        pitch=OffsetTable() if isinstance(panel.pitch, OffsetTable) else size("panel_pitch", panel.pitch),
+        run_columns=size("columns_per_run", panel.run_columns),
+        size_bytes=size("panel_bytes", panel.size_bytes),
+        runs=panel.runs and OffsetTable(),
+        panel_runs=panel.panel_runs and OffsetTable(),
+    )
 
 
 def _unsigned(element: Element) -> Element:

@@ -13,8 +13,8 @@ from codegen.passes.lower_copies.lowered import sides_of
 from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops
 from codegen.passes.panel_requests import request_next_panel
 from codegen.passes.row_buffers import Ahead, prefetch_in_drain
+from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import Moves, TransferNest
-from codegen.schedule.transposes import TransposeRuns
 
 
 def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
@@ -44,15 +44,15 @@ def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
 def _in_tile(node: For, nest: TransferNest) -> For:
     """The innermost loop over tiles, whose body requests the next one."""
     t, src = nest.transfer, sides_of(nest).src
-    assert isinstance(t, Moves | TransposeRuns), "tiles are those of transposes"
+    assert isinstance(t, Moves), "tiles are those of moves"
 
     def with_requests(node: Statement) -> Body:
         match node:
-            case For(blocks=Blocks(ahead="runs")) if isinstance(t, TransposeRuns):
+            case For(blocks=Blocks(ahead="runs")):
                 return request_next_panel(t, node)
-            case For(blocks=Blocks(ahead="rows")) if isinstance(t, Moves):
+            case For(blocks=Blocks(ahead="rows")):
                 return _drained_row(t, node)
-            case For() if isinstance(t, Moves) and not t.staged:
+            case For() if not t.staged:
                 return (_block(t, node),)
         return (node,)
 
@@ -73,7 +73,7 @@ def _block(moves: Moves, node: For) -> For:
 
 def _drained_row(moves: Moves, node: For) -> Body:
     """Each line that leaves the panel requests a line of the next tile, counting its elements by rows."""
-    b, rows = block_of(moves), moves.tiles("row")[0].size
+    b, rows = block_of(moves), int_size(moves.tiles("row")[0].size)
     columns = let("tile_columns", minus("column_stop", "column_first"))
     number = let("element", times(minus("column", "column_first"), rows))
     row = let("ahead_row", quotient("element", "tile_columns"))

@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.passes.select_panels import in_panels
 from codegen.schedule.choose_moves import (
     chunk_moves,
     code_moves,
@@ -19,14 +18,13 @@ from codegen.schedule.choose_moves import (
     reversed_moves,
     run_moves,
     small_transpose_moves,
-    transposed_moves,
 )
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
 from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Moves, Transfer, TransferNest
-from codegen.schedule.transposes import TransposeRuns
+from codegen.schedule.transfers import Transfer, TransferNest
+from codegen.schedule.transposed_moves import transposed_moves
 
 
 def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
@@ -60,7 +58,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "shuffle":
             transfer = _shuffle(box, schedule)
         case "transpose":
-            outer, transfer = (), _transpose(box, schedule)
+            assert schedule.transpose is not None, "a transpose has a TransposeSchedule"
+            outer, transfer = (), transposed_moves(box, schedule.transpose)
         case "elements":
             transfer = element_moves(
                 box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch
@@ -105,11 +104,3 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
         offsets=OffsetTable(listed=tuple(begins.ravel().tolist())),
         orders=OffsetTable(listed=tuple(orders.ravel().view("<i8").tolist())),
     )
-
-
-def _transpose(box: StridedBox, schedule: Schedule) -> Moves | TransposeRuns:
-    """The transfer takes all loops and determines the order of its tiles itself."""
-    cut = schedule.transpose
-    if cut is None:
-        raise AssertionError("a transpose has a TransposeSchedule")
-    return in_panels(cut, box) if cut.stage == "dense" else transposed_moves(box, cut)

@@ -6,13 +6,10 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
+from codegen.ir.nodes import Blocks, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.values import Each
 from codegen.ir.visit import coefficient, loads
-from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.moves import inner_sides
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
@@ -23,9 +20,8 @@ from codegen.passes.row_buffers import (
     scratch_rows,
 )
 from codegen.passes.staged_groups import staged_groups
-from codegen.passes.staged_tiles import staged_tiles
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
-from codegen.schedule.transfers import Moves, TransferNest, group_table
+from codegen.schedule.transfers import TransferNest, group_table
 
 
 def stage_rows(function: Function, nest: TransferNest) -> Function:
@@ -39,17 +35,14 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
                  scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
 
-    Several groups of rows are staged at the same time: see `staged_groups`. Tiles of a transpose go through a
-    panel in the same way: see `staged_tiles`.
+    Several groups of rows are staged at the same time: see `staged_groups`.
     """
-    t, rows = nest.transfer, list[int]()
+    rows = list[int]()
 
     def staged(node: Statement) -> Body:
         if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
             return (node,)
-        if isinstance(t, Moves) and t.staged:
-            return staged_tiles(node, t, inner_sides(t, sides_of(nest)).dst)
-        if group_table(t):
+        if group_table(nest.transfer):
             rows.append(MOST_GROUPED)
             return staged_groups(node)
         (store,) = (x for x in node.body if isinstance(x, Store))
@@ -57,9 +50,6 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
         return (_through_scratch(node, store),)
 
     body = rewrite_body(function.body, staged)
-    if isinstance(t, Moves) and t.staged:
-        held = Alloc("panel_memory", t.panel_bytes, "scratch")
-        body = (held, View("panel", held.name, index_of(LINE_BYTES)), *body)
     return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)
 
 

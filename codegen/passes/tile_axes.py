@@ -10,6 +10,7 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.lower_copies.tile_loops import around_tiles
 from codegen.schedule.directives import Tile
+from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import Moves, TransferNest
 
 
@@ -39,8 +40,10 @@ def _tiled(node: For, moves: Moves, *, parallel: bool) -> Body:
     """The loops of moves in their order, around the innermost body."""
     order = moves.order or (*(x.index for x in moves.obeying(Tile)), *(x.axis for x in moves.loops))
     views, body = _inside(node, {*order})
-    inner = [name for name in order if name not in moves.outer]
+    inner, around = [name for name in order if name not in moves.outer], {x.axis for x in moves.around}
     for name in reversed(inner):
+        if name in around:
+            body, views = (*views, *body), ()
         body = (_loop(name, moves, body),)
     return around_tiles(moves, (*views, *body), parallel=parallel) if moves.order else body
 
@@ -63,14 +66,14 @@ def _loop(name: str, moves: Moves, body: Body) -> For:
     if tile is None:
         return loop(axis, first, last, *body)
     stop = let(_stop(levels, tile), least(plus(name, tile.size), last))
-    return loop(name, first, last, stop, *body, step=tile.size)
+    return loop(name, first, last, stop, *body, step=int_size(tile.size))
 
 
 def _ends(axis: str, moves: Moves, around: tuple[Tile, ...]) -> tuple[Index, Index]:
     """The bounds of a loop inside some levels of tiles."""
     if not around:
         return index_of(0), index_of(moves.axis(axis).extent)
-    return index_of(around[-1].index), index_of(_stop(moves.tiles(axis), around[-1]))
+    return index_of(around[-1].first), index_of(_stop(moves.tiles(axis), around[-1]))
 
 
 def _stop(levels: tuple[Tile, ...], tile: Tile) -> str:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.blocks import Block, block_shape
-from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, rest, times
+from codegen.ir.building import (
+    Term,
+    compare,
+    greatest,
+    index_of,
+    least,
+    let,
+    loop,
+    minus,
+    plus,
+    quotient,
+    rest,
+    times,
+)
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
@@ -44,9 +57,8 @@ def vectorize_tiles(body: Body, moves: Moves, views: tuple[str, str]) -> Body:
             return (node,)
         if node.index == first_block:
             node = _blocks(node, moves, views)
-        if node.index in (first_inner, "diagonal"):
-            staged = replace(node, blocks=replace(node.blocks or Blocks(), staged=moves.staged))
-            return (*_edges(moves, views), staged) if _finds_lines(moves) else (staged,)
+        if _finds_lines(moves) and node.index in (first_inner, "diagonal"):
+            return *_edges(moves, views), node
         return (node,)
 
     return rewrite_body(body, changed)
@@ -54,13 +66,13 @@ def vectorize_tiles(body: Body, moves: Moves, views: tuple[str, str]) -> Body:
 
 def _finds_lines(moves: Moves) -> bool:
     """Whether result rows may begin anywhere in a line, all alike."""
-    return any(x.form == "headed" for x in moves.obeying(Stream))
+    return not moves.staged and any(x.form == "headed" for x in moves.obeying(Stream))
 
 
 def _blocks(node: For, moves: Moves, views: tuple[str, str]) -> For:
     """The loops over the blocks of a tile."""
     b = block_of(moves)
-    streamed = (Stream("given"),) if moves.obeying(Stream) else ()
+    streamed = (Stream("given"),) if moves.stream and not moves.staged else ()
     ahead = sum(x.distance_bytes for x in moves.obeying(Ahead))
     inner = Blocks(streamed=streamed, prefetch_bytes=ahead)
     for lanes in moves.obeying(LanesBeyond):
@@ -71,7 +83,10 @@ def _blocks(node: For, moves: Moves, views: tuple[str, str]) -> For:
     def over(side: For, blocks: Blocks, *body: Statement) -> For:
         """The loop over the blocks of one side."""
         size, (first,), (last,) = moves.lanes[side.index], side.lower, side.upper
-        blocks = replace(blocks, latest=minus(moves.axis(side.index).extent, size))
+        latest = minus(moves.axis(side.index).extent, size)
+        if moves.panel and side.index == "row":  # short result rows may have fewer rows than a block
+            latest = greatest(latest, 0)
+        blocks = replace(blocks, latest=latest)
         if side.index == "row" and _finds_lines(moves):
             first, last = plus(first, "head"), least(plus(last, "head"), "stop")
         return replace(side, lower=(first,), upper=(last,), step=size, body=body, blocks=blocks)

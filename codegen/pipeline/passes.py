@@ -65,6 +65,7 @@ def transfer_passes() -> tuple[Pass, ...]:
     from codegen.passes.prefetch_next_tile import prefetch_next_tile
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_rows import stage_rows
+    from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
     from codegen.passes.tile_axes import tile_axes
     from codegen.passes.vectorize_axes import vectorize_axes
@@ -73,6 +74,7 @@ def transfer_passes() -> tuple[Pass, ...]:
         lower_transfer,
         tile_axes,
         vectorize_axes,
+        stage_tiles,
         prefetch_later_entry,
         stream_lines,
         stage_rows,

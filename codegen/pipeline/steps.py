@@ -16,7 +16,7 @@ from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import PARAMETRIZE, SELECT, STRIP, run_passes
 from codegen.pipeline.verify import check_lanes
-from codegen.pipeline.verify_panels import check_panels, other_digits
+from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
@@ -28,7 +28,7 @@ from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.schedule.shuffles import Shuffle
-from codegen.schedule.transfer_loops import Loop, int_size
+from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Gather,
     Moves,
@@ -39,7 +39,6 @@ from codegen.schedule.transfers import (
     offset_tables,
     structure_digest,
 )
-from codegen.schedule.transposes import TransposeRuns
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -47,7 +46,7 @@ from codegen.support.settings import settings
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
 
-PANEL_SIZES = ("panel_columns", "together")
+PANEL_SIZES = ("column_panel_size", "layer_panel_size")
 """The arguments with the columns and layers of dense panels."""
 
 
@@ -187,18 +186,13 @@ def launch_of(
 
 def _check_transfer(transfer: Transfer, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
     """The bounds of transfers that read lanes beyond rows, or have a panel of short result rows."""
-    match transfer:
-        case Moves():
-            others = [(int_size(x.extent), int_size(x.src)) for x in transfer.around]
-            for lanes in transfer.obeying(LanesBeyond):
-                block = transfer.lanes["row"]
-                check_lanes(lanes.reads, transfer.axis("row"), block, others, starts[0], reach)
-        case TransposeRuns(lanes=reads):
-            if reads is not None:
-                rows = Loop("row", transfer.rows, src_table=transfer.row_step)
-                others = [(n, src) for n, src, _ in other_digits(transfer)]
-                check_lanes(reads, rows, transfer.block[0], others, starts[0], reach)
-            check_panels(transfer, starts, reach)
+    if not isinstance(transfer, Moves):
+        return
+    others = [(int_size(x.extent), int_size(x.src)) for x in transfer.around]
+    for lanes in transfer.obeying(LanesBeyond):
+        check_lanes(lanes.reads, transfer.axis("row"), transfer.lanes["row"], others, starts[0], reach)
+    if transfer.panel:
+        check_panels(transfer, transfer.panel, starts, reach)
 
 
 def proven(launch: Launch) -> Launch:
@@ -217,7 +211,7 @@ def proven(launch: Launch) -> Launch:
 def trips_of(nest: TransferNest) -> int:
     """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
     inner = nest.transfer
-    if isinstance(inner, TransposeRuns) or (isinstance(inner, Moves) and inner.order):
+    if isinstance(inner, Moves) and inner.order:
         return inner.trips
     if isinstance(inner, Shuffle) and not nest.loops:
         return int_size(inner.blocks)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
-from typing import Literal
 
-from codegen.ir.blocks import block_shape
 from codegen.ir.element_types import INTEGER_TYPES
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
@@ -17,21 +14,15 @@ from codegen.schedule.directives import (
     REST,
     Ahead,
     CopyBlock,
-    Diagonal,
     Directive,
     Groups,
-    LanesBeyond,
     Prefetch,
-    PrefetchTile,
-    Reorder,
     Request,
-    Stage,
     Table,
     Tail,
     Tile,
     Vectorize,
 )
-from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.limits import (
     PACKED_SHORT_BYTES,
     REVERSAL_STREAMED_BYTES,
@@ -42,7 +33,7 @@ from codegen.schedule.limits import (
     SMALL_ROWS,
 )
 from codegen.schedule.offset_tables import MOST_GROUPED, PREFETCH_ELEMENTS, OffsetTable, RowGroups
-from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import Moves
 
@@ -196,82 +187,6 @@ def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> Moves:
     )
     wide = max(LINE_BYTES // box.width, SMALL_LEAST_COLUMNS)
     return _moves(box, (columns, rows), Tile("column", wide), Tile("row", SMALL_ROWS))
-
-
-def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> Moves:
-    """Rows and columns of which both sides have different ones contiguous, in tiles and register blocks.
-
-    A side that is joined of several digits gets a table of offsets.
-    """
-    rows, columns = box.digits(cut.rows), box.digits(cut.columns)
-    row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
-    is_short = cut.block == "short"
-    most = max(cut.tile[0], min(cut.strips[0], row_count)) if cut.strips else cut.tile[0]
-    block = block_shape(box.width, cut.block)
-    if row_count < block[0] or column_count < block[1]:
-        raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
-    others = tuple(Loop(name, *box.digits((name,))[0]) for name in cut.loops if name in box.extents)
-    if is_short:
-        block = block_shape(box.width, "64x16")
-        tile = cut.tile[0], block[1]
-        cut = replace(cut, tile=tile, strips=tile if cut.strips else None)
-    levels, order = _tiles(cut, {x.axis for x in others})
-    loops = (
-        *others,
-        _side("row", row_count, [(n, s) for n, s, _ in rows], "src", box.width, 2 * most),
-        _side("column", column_count, [(n, d) for n, _, d in columns], "dst", box.source_width),
-    )
-    vectors = Vectorize((("row", block[0]), ("column", block[1])))
-    how: list[Directive] = [*levels, Reorder(order)]
-    how += [Diagonal()] * (cut.order == "diagonals" and not is_short)
-    how += [Stage()] if cut.stage else [Stream("headed" if cut.finds_lines else "given")] * cut.stream
-    how += [vectors, Tail("row", "clamp")]
-    if is_short:
-        digits = tuple((int_size(x.extent), int_size(x.src), int_size(x.dst)) for x in others)
-        how.append(LanesBeyond(lane_reads(rows, column_count, digits, box.width, block[0])))
-    else:
-        how.append(Tail("column", "clamp"))
-        how += [PrefetchTile()] * cut.stream
-    how += [Ahead(cut.prefetch_bytes)] * bool(cut.prefetch_bytes)
-    return Moves(loops, box.target, box.source, box.conversion, tuple(how))
-
-
-def _tiles(cut: TransposeSchedule, others: set[str]) -> tuple[list[Tile], tuple[str, ...]]:
-    """The tiles and the caller's super-vectors, the larger ones outside, and the order of all loops.
-
-    Loops over other axes are among those of the outer ones.
-    """
-    outer = cut.around(cut.tile)
-    sizes = [outer]
-    if cut.strips is not None and cut.strips != cut.tile:
-        sizes.append(cut.tile if outer == cut.strips else cut.strips)
-    found: list[Tile] = []
-    axes = ("row",) if cut.block == "short" and "columns" not in cut.loops else ("row", "column")
-    for size in sizes:
-        level: Literal["tile", "strip"] = "strip" if size == cut.strips else "tile"
-        found += [Tile(axis, size[axis == "column"], level) for axis in axes]
-    names = {"rows": found[0].index, "columns": found[-1 if len(sizes) == 1 else 1].index}
-    down = ("row", "column") if cut.order == "rows" else ("column", "row")
-    inner = [f"{axis}_{found[-1].level}" for axis in down] if len(sizes) > 1 else []
-    blocks = ("row",) if cut.block == "short" else down
-    return found, (*(x if x in others else names[x] for x in cut.loops), *inner, *blocks)
-
-
-def _side(
-    axis: str, count: int, digits: list[tuple[int, int]], side: Side, width: int, more: int = 0
-) -> Loop:
-    """The loop over rows or columns: a stride on one side, a stride or a table on the other.
-
-    digits  of the side where elements are apart, most minor first
-    more    entries of a table after the last one
-    """
-    if len(digits) > 1:
-        table = OffsetTable(tuple(digits), more=more)
-        tables = (table, None) if side == "src" else (None, table)
-        strides = (0, width) if side == "src" else (width, 0)
-        return Loop(axis, count, *strides, *tables)
-    ((_, stride),) = digits
-    return Loop(axis, count, stride, width) if side == "src" else Loop(axis, count, width, stride)
 
 
 def element_moves(box: StridedBox, axis: Axis, *, prefetch: bool) -> Moves:

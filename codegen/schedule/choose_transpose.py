@@ -12,8 +12,8 @@ from codegen.ir.blocks import Block, block_shape
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.dense_layout import joined_run
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
+from codegen.schedule.panels import joined_run
 from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import (
     DENSE_BYTES,

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Side
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
-from codegen.schedule.transfer_loops import LaneReads
+from codegen.schedule.panels import Panel
+from codegen.schedule.transfer_loops import LaneReads, Size
 from codegen.support.dataclasses import as_call, dataclass
 
 REST: Literal["rest"] = "rest"
@@ -21,12 +22,14 @@ REST: Literal["rest"] = "rest"
 class Tile:
     """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.
 
-    Of two for an axis, the blocks of the first have several of the second.
+    Of two for an axis, the blocks of the first have several of the second. The size of a "panel" depends on
+    the copy, and is an argument of the kernel: a loop counts `count` panels.
     """
 
     axis: str
-    size: int
-    level: Literal["tile", "strip"] = "tile"
+    size: Size
+    level: Literal["tile", "strip", "panel"] = "tile"
+    count: Size = 0
 
     __str__ = as_call
 
@@ -34,6 +37,11 @@ class Tile:
     def index(self) -> str:
         """The name of the loop over the blocks."""
         return f"{self.axis}_{self.level}"
+
+    @property
+    def first(self) -> str:
+        """The name of the first iteration of a block."""
+        return f"{self.axis}_tile" if self.level == "panel" else self.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +66,28 @@ class Diagonal:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Tiles go through a panel in cache, from which full lines are streamed wherever result rows begin.
+    """Tiles go through a panel in cache, from which full lines are stored wherever result rows begin.
 
     The innermost loop over tiles is that of the axis whose elements follow each other in the destination.
+
+    panel  how short result rows, all of which are in a tile, lie there; None: each part of a long one has a
+           row of its own
     """
 
-    __str__ = as_call
+    panel: Panel | None = None
+
+    def __str__(self) -> str:
+        return f"Stage(run_columns={self.panel.run_columns})" if self.panel else "Stage()"
 
 
 @dataclass(frozen=True, slots=True)
 class PrefetchTile:
-    """Request the source of the next tile while lines of this one are stored."""
+    """Request the source of the next tile while lines of this one are stored.
+
+    lines  requested for each line that leaves a panel of short result rows; None: as much as is stored
+    """
+
+    lines: Size | None = None
 
     __str__ = as_call
 

@@ -24,9 +24,6 @@ class Loop:
     """A loop around a transfer or of one, with its strides on both sides, in the units of the nest.
 
     Where several digits are joined, a table of offsets replaces the stride of a side.
-
-    In `TransposeRuns`, the extent of "columns" and of "layers" is the number of panels, and the strides of
-    "layers" are those of a layer.
     """
 
     axis: str

@@ -27,10 +27,10 @@ from codegen.schedule.directives import (
     Vectorize,
 )
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
+from codegen.schedule.panels import Panel
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size, int_size
-from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -70,12 +70,17 @@ class Moves:
     @property
     def stream(self) -> bool:
         """Whether lines are stored past the cache."""
-        return bool(self.obeying(Stream)) or self.staged
+        return any(x.form != "aligned" for x in self.obeying(Stream))
 
     @property
     def staged(self) -> bool:
         """Whether tiles go through a panel."""
         return bool(self.obeying(Stage))
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel of short result rows that tiles go through, if they do."""
+        return next((x.panel for x in self.obeying(Stage)), None)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -104,7 +109,8 @@ class Moves:
     @property
     def outer(self) -> tuple[str, ...]:
         """The loops over the outermost tiles and those around super-vectors, in order."""
-        found = {*(x.axis for x in self.around), *(tile.index for tile in self.outer_tiles)}
+        found = {x.axis for x in self.around if not self.tiles(x.axis)}
+        found |= {tile.index for tile in self.outer_tiles}
         return tuple(name for name in self.order if name in found)
 
     @property
@@ -114,19 +120,21 @@ class Moves:
         first = steps.get(self.order[0])
         if first is None:
             return int_size(self.axis(self.order[0]).extent)
-        return -(-int_size(self.axis(first.axis).extent) // first.size)
+        return int_size(first.count) or -(-int_size(self.axis(first.axis).extent) // int_size(first.size))
 
     @property
     def panel_pitch(self) -> int:
         """Bytes from row to row of the panel: a line, then the tile's part of a result row."""
-        return self.tiles("row")[0].size * (self.target.bits // 8) + LINE_BYTES
+        return int_size(self.tiles("row")[0].size) * (self.target.bits // 8) + LINE_BYTES
 
     @property
-    def panel_bytes(self) -> int:
+    def panel_bytes(self) -> Size:
         """The size of the panel; 0 without one."""
+        if self.panel:
+            return self.panel.size_bytes
         if not self.staged:
             return 0
-        columns = self.tiles("column")[0].size if self.tiles("column") else self.lanes["column"]
+        columns = int_size(self.tiles("column")[0].size) if self.tiles("column") else self.lanes["column"]
         return columns * self.panel_pitch + LINE_BYTES
 
     @property
@@ -198,7 +206,7 @@ class Gather:
     stream: bool = True
 
 
-Transfer: TypeAlias = Moves | Shuffle | TransposeRuns | Gather
+Transfer: TypeAlias = Moves | Shuffle | Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +233,8 @@ class TransferNest:
     def scratch_bytes(self) -> Size:
         """The size of the panel or the buffer in scratch, which a call lends to the kernel; 0 without one."""
         match self.transfer:
-            case Moves() | TransposeRuns() as t:
-                return t.panel_bytes
+            case Moves():
+                return self.transfer.panel_bytes
             case Gather(buffer_bytes=size):
                 return size
         return 0
@@ -234,16 +242,14 @@ class TransferNest:
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
         inner = self.transfer
-        own = inner.loops if isinstance(inner, Moves | TransposeRuns) else ()
+        own = inner.loops if isinstance(inner, Moves) else ()
         loops += [_loop_text(x) for x in (*self.loops, *own)]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
         return "\n".join([*lines, f"{'    ' * len(loops)}{described(inner)}", ""])
 
 
 def _loop_text(loop: Loop) -> str:
-    """A loop as text; the strides of loops over panels depend on the panel, which the transfer has."""
-    if loop.axis in ("columns", "layers"):
-        return f"each panel of {loop.axis}:"
+    """A loop as text."""
     sides = (f"{s} at {t}" if (t := loop.table(s)) else f"{s} += {loop.stride(s)}" for s in ("dst", "src"))
     return f"{loop.axis} in {loop.extent}, {', '.join(sides)}:"
 
@@ -252,7 +258,6 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     Gather: ("gather", "gather"),
     Moves: ("elements", "copy"),
     Shuffle: ("shuffle", "shuffle"),
-    TransposeRuns: ("transpose of short rows", "transpose"),
 }
 """The names of kinds of transfers in text, and the prefixes of their kernels' names."""
 
@@ -316,13 +321,6 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"
-"""The arguments of a kernel for the offsets of joined rows and columns."""
-
-RUN_OFFSETS, RUN_PANEL_OFFSETS = "run_offsets", "run_panel_offsets"
-"""The arguments for the columns and runs of a panel of short result rows."""
-
-
 def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     """The tables of offsets that a transfer reads, by the names of their arguments."""
     steps: dict[str, Size | OffsetTable | None] = {}
@@ -331,11 +329,9 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
             steps = {x.table_name: x.src_table or x.dst_table for x in stmt.loops}
             for table in stmt.obeying(Table):
                 steps[LINE_TABLE] = table.offsets
+            steps |= stmt.panel.tables if stmt.panel else {}
         case Shuffle():
             steps = {PART_OFFSETS: stmt.offsets, PART_ORDERS: stmt.orders}
-        case TransposeRuns():
-            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.panel_step}
-            steps |= {RUN_OFFSETS: stmt.run_offsets, RUN_PANEL_OFFSETS: stmt.run_panel_offsets}
     return {name: step for name, step in steps.items() if isinstance(step, OffsetTable)}
 
 

@@ -12,7 +12,6 @@ from codegen.passes.lane_orders import Lane, reordered
 from codegen.passes.lower_copies.lowered import converted
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Moves
-from codegen.schedule.transposes import TransposeRuns
 from codegen.support.dataclasses import dataclass
 
 CONVERTED = "converted"
@@ -43,11 +42,8 @@ class RegisterBlock:
         return self.convert is not None and not converts_blocks(*self.convert)
 
 
-def block_of(t: Moves | TransposeRuns) -> RegisterBlock:
+def block_of(t: Moves) -> RegisterBlock:
     """The blocks of a transpose."""
-    if isinstance(t, TransposeRuns):
-        rows = Loop("row", t.rows, src_table=t.row_step)
-        return RegisterBlock(t.block, rows, t.source_width, t.width, t.convert)
     assert t.source is not None, "a transpose reads its source"
     shape = t.lanes["row"], t.lanes["column"]
     return RegisterBlock(shape, t.axis("row"), t.source.bits // 8, t.target.bits // 8, t.convert)

@@ -1,0 +1,137 @@
+"""Tiles of a transpose that go through a panel in cache, from which full lines are stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
+from codegen.ir.rewriting import Body, rewrite_body, substituted
+from codegen.ir.values import Each, Load
+from codegen.passes.lower_copies.blocks import element_row, row_at
+from codegen.passes.lower_copies.lowered import sides_of
+from codegen.passes.lower_copies.moves import inner_sides
+from codegen.passes.panel_runs import columns_of, drained_runs, run_sizes
+from codegen.passes.row_buffers import drain_row
+from codegen.schedule.directives import LanesBeyond
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Moves, TransferNest
+
+TILE = "panel_tile"
+"""The view of the panel that is indexed as the destination is: its rows are columns."""
+
+
+def stage_tiles(function: Function, nest: TransferNest) -> Function:
+    """Store the blocks of each tile in a panel instead, then store each result row in lines.
+
+    before:  for column, row in blocks:    dst[column, row] = transposed(src[row, column] [16, 16])
+    after:   for column, row in blocks:    panel[column, row] = transposed(src[row, column] [16, 16])
+             for column in column_first..column_stop:
+               for x in lines of a column: dst[column, x] = panel[column, x] [64] @streamed
+
+    The bytes after the last line wait in front of the panel's row, for the lines of the next tile of rows.
+
+    Short result rows are in a tile as a whole, and leave it in runs of contiguous columns: see `panel_runs`.
+    Their blocks may have more rows than they have elements. The extra bytes land in the next column of the
+    panel, and are overwritten with that column.
+    """
+    moves = nest.transfer
+    if not isinstance(moves, Moves) or not moves.staged:
+        return function
+    dst, first_inner = inner_sides(moves, sides_of(nest)).dst, moves.order[len(moves.outer)]
+
+    def staged(node: Statement) -> Body:
+        if isinstance(node, For) and node.index == first_inner:
+            return _staged(node, moves, dst)
+        return (node,)
+
+    body = rewrite_body(function.body, staged)
+    return replace(function, body=(*_panel(moves), *body))
+
+
+def _panel(moves: Moves) -> Body:
+    """The panel; one of long rows has a line in front, for the bytes that wait."""
+    if moves.panel:
+        row_bytes = let("row_bytes", times(moves.axis("row").extent, moves.target.bits // 8))
+        return Alloc("panel", moves.panel_bytes, "scratch"), row_bytes
+    held = Alloc("panel_memory", moves.panel_bytes, "scratch")
+    return held, View("panel", held.name, index_of(LINE_BYTES))
+
+
+def _staged(node: For, moves: Moves, dst: str) -> Body:
+    """One tile: blocks go into the panel, and result rows out of it.
+
+    Layers fill the panel one by one. Their view of the destination moves out of the loop, to the first one.
+    """
+    first, stop = columns_of(moves)
+    before, filled = list[Statement](), _fill(node, moves, dst)
+    if not moves.obeying(LanesBeyond):
+        (tile, *_), latest = moves.tiles("column"), minus(moves.axis("column").extent, moves.lanes["column"])
+        before.append(let("column_first", least(tile.first, latest)))
+    if moves.panel is None:
+        drain = loop("column", first, stop, *_drained(moves, dst), blocks=Blocks(ahead="rows"))
+        size = let("row_bytes", times(minus("row_stop", moves.tiles("row")[0].index), moves.target.bits // 8))
+        return *before, View(TILE, "panel", _origin(moves)), filled, size, drain
+    before += run_sizes(moves)
+    view = View(TILE, "panel", _origin(moves))
+    if node.index != "layer":
+        return *before, view, filled, *drained_runs(moves, dst)
+    (tile,) = moves.tiles("layer")
+    at_layer = plus(view.offset, times(minus("layer", tile.first), "layer_bytes"))
+    (result,) = (x for x in node.body if isinstance(x, View) and x.name == dst)
+    body = (replace(view, offset=at_layer), *(x for x in filled.body if x != result))
+    first_layer = substituted(result, "layer", index_symbol(tile.first))
+    return *before, replace(filled, body=body), first_layer, *drained_runs(moves, dst)
+
+
+def _origin(moves: Moves) -> Index:
+    """Where the panel would begin if it held all rows and columns."""
+    first, _ = columns_of(moves)
+    if moves.panel is None:
+        rows = times(moves.tiles("row")[0].index, -(moves.target.bits // 8))
+        return plus(times(first, -moves.panel_pitch), rows)
+    if isinstance(moves.panel.pitch, OffsetTable):  # it holds all columns
+        return index_of(0)
+    return times(times(first, -1), moves.panel.pitch)
+
+
+def _fill(node: For, moves: Moves, dst: str) -> For:
+    """The loop over the blocks of a tile, which stores them in the panel.
+
+    dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
+    """
+    pitch, width = moves.panel.pitch if moves.panel else moves.panel_pitch, moves.target.bits // 8
+    column, held = index_of(0 if moves.obeying(LanesBeyond) else "column"), Loop("panel")
+    held = replace(held, dst_table=pitch) if isinstance(pitch, OffsetTable) else replace(held, dst=pitch)
+
+    def into_panel(statement: Statement) -> Body:
+        match statement:
+            case Store(array) if array == dst:
+                at, step = row_at(held, "dst", column)
+                if moves.panel and moves.panel.separate and isinstance(step, int | str):
+                    step = Each(step)
+                where = plus(at, times("row", width))
+                return (replace(statement, array=TILE, subscripts=(where,), steps=(step, width)),)
+            case Let(_, Load(array)) if array == moves.axis("column").table_name:
+                return ()
+            case View(name, buffer, _, opaque) if buffer == dst:
+                return element_row(name, TILE, held, "dst", index_of("column"), opaque=opaque)
+        return (statement,)
+
+    blocks = node.blocks or Blocks()
+    narrower = tuple(replace(x, body=rewrite_body(x.body, into_panel)) for x in blocks.narrower)
+    blocks = replace(blocks, narrower=narrower)
+    return replace(node, body=rewrite_body(node.body, into_panel), blocks=blocks)
+
+
+def _drained(moves: Moves, dst: str) -> tuple[Statement, ...]:
+    """Store the tile's part of a result row."""
+    held = View("held", "panel", times(minus("column", columns_of(moves)[0]), moves.panel_pitch), opaque=True)
+    result = element_row("dst_row", dst, moves.axis("column"), "dst", index_of("column"))
+    row = moves.tiles("row")[0].index
+    at = View("out", "dst_row", times(row, moves.target.bits // 8), opaque=True)
+    ends = compare(row, "eq", 0), compare("row_stop", "eq", moves.axis("row").extent)
+    return *result, at, held, *drain_row("out", "held", "row_bytes", *ends)

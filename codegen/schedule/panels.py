@@ -1,0 +1,89 @@
+"""The panel in which short result rows are staged: its runs are runs of the destination."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfer_loops import Size
+from codegen.support.dataclasses import dataclass
+
+PANEL_OFFSETS, RUN_OFFSETS, PANEL_RUN_OFFSETS = "panel_offsets", "run_offsets", "panel_run_offsets"
+"""The arguments of a kernel for the tables of a panel: its columns, and its runs on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Where columns lie in a panel, and which runs leave it.
+
+    pitch        bytes from column to column; the offset of each if they are joined of several digits
+    run_columns  contiguous columns, which are a run in the destination as in the panel
+    size_bytes   of the panel: blocks may write a line beyond the last run
+    runs         the offsets of runs in the destination; None if their columns are steps apart on both sides
+    panel_runs   the offsets of the same runs in the panel
+    separate     whether each column of a block has its own address, and not one from the columns before it
+    """
+
+    pitch: Size | OffsetTable
+    run_columns: Size
+    size_bytes: Size
+    runs: OffsetTable | None = None
+    panel_runs: OffsetTable | None = None
+    separate: bool = False
+
+    @property
+    def tables(self) -> dict[str, OffsetTable]:
+        """The tables of offsets, by the names of their arguments."""
+        found = {PANEL_OFFSETS: self.pitch, RUN_OFFSETS: self.runs, PANEL_RUN_OFFSETS: self.panel_runs}
+        return {name: table for name, table in found.items() if isinstance(table, OffsetTable)}
+
+
+def dense_panel(
+    row_bytes: int,
+    digits: list[tuple[int, int]],
+    *,
+    in_order: bool,
+    layers: tuple[int, int] | None,
+    separate: bool,
+) -> Panel:
+    """The panel of columns with digits (count, destination stride), whose result rows have `row_bytes`.
+
+    A block with more rows than the box (`in_order`) also writes into the columns that follow in memory. These
+    must be written later, so the digits of a run are in the order in which columns are processed, then layers
+    (count, destination stride).
+    """
+    run, inside = joined_run(row_bytes, digits, in_order=in_order)
+    if layers and layers[1] != run:
+        raise AssertionError(f"layers {layers[1]} bytes apart do not follow runs of {run}")
+    run *= layers[0] if layers else 1
+    lines = -(-run // LINE_BYTES) + 1
+    lines += lines % 8 == 0  # otherwise the panel's runs share L1 cache sets
+    size = lines * LINE_BYTES
+    columns, runs = [], []
+    for k, (n, d) in enumerate(digits):
+        columns.append((n, d if k in inside else size))
+        if k not in inside:
+            runs.append((n, d, size))
+            size *= n
+    together = prod(digits[k][0] for k in inside)
+    size_bytes = size + 2 * LINE_BYTES
+    if len(digits) == 1:
+        return Panel(columns[0][1], together, size_bytes, separate=separate)
+    runs = runs or [(1, 0, 0)]
+    on_both = (OffsetTable(tuple((n, d) for n, d, _ in runs)), OffsetTable(tuple((n, p) for n, _, p in runs)))
+    return Panel(OffsetTable(tuple(columns)), together, size_bytes, *on_both, separate)
+
+
+def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:
+    """The contiguous bytes when digits (extent, stride) extend a run of `run` bytes, and the digits that do.
+
+    36, [(4, 99), (16, 36), (2, 576)] -> 1152, {1, 2}
+
+    With `in_order`, a digit extends the run only if the list has it after all digits of the run.
+    """
+    inside: set[int] = set()
+    for k, (n, stride) in sorted(enumerate(digits), key=lambda x: x[1][1]):
+        if stride == run and not (in_order and k < max(inside, default=0)):
+            run, inside = run * n, inside | {k}
+    return run, inside

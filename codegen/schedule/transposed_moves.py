@@ -1,0 +1,169 @@
+"""Choose the directives of transposes: tiles, the order of loops, register blocks, and panels in cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Literal, TypeAlias
+
+from codegen.ir.blocks import block_shape
+from codegen.ir.streams import Stream
+from codegen.ir.strided_box import Digit, Side, StridedBox
+from codegen.schedule.directives import (
+    Ahead,
+    Diagonal,
+    Directive,
+    LanesBeyond,
+    PrefetchTile,
+    Reorder,
+    Stage,
+    Tail,
+    Tile,
+    Vectorize,
+)
+from codegen.schedule.lane_reads import lane_reads
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.panels import Panel, dense_panel
+from codegen.schedule.schedule import TransposeSchedule
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Moves
+
+Levels: TypeAlias = tuple[list[Tile], tuple[str, ...]]
+"""The tiles of a transpose, and the order of all loops."""
+
+
+def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> Moves:
+    """Rows and columns of which both sides have different ones contiguous, in tiles and register blocks.
+
+    A side that is joined of several digits gets a table of offsets. So do the rows of a panel of short result
+    rows, so that few kernels serve all shapes; blocks may have more rows than the box.
+    """
+    rows, columns = box.digits(cut.rows), box.digits(cut.columns)
+    counts = row_count, column_count = size_of(rows), size_of(columns)
+    is_short, block = cut.block == "short", _block(box, cut, counts)
+    around = [name for name in cut.loops if name in box.extents]
+    around += [cut.layers] if cut.layers else []
+    others = tuple(box.digits((name,))[0] for name in around)
+    panel = None
+    if cut.stage == "dense":
+        layers = (cut.together, others[-1][2]) if cut.layers else None
+        panel = _panel(box, cut, counts, in_order=row_count < block[0], layers=layers)
+        levels, order = _panels(cut, column_count, others)
+        more = block[0]
+    else:
+        levels, order = _tiles(replace(cut, tile=(cut.tile[0], block[1])) if is_short else cut)
+        more = 2 * (max(cut.tile[0], min(cut.strips[0], row_count)) if cut.strips else cut.tile[0])
+    loops = (
+        *(Loop("layer" if name == cut.layers else name, *x) for name, x in zip(around, others, strict=True)),
+        _side("row", row_count, [(n, s) for n, s, _ in rows], "src", box.width, more, table=bool(panel)),
+        _side("column", column_count, [(n, d) for n, _, d in columns], "dst", box.source_width),
+    )
+    how: list[Directive] = [*levels, Reorder(order)]
+    how += [Diagonal()] * (cut.order == "diagonals" and not is_short and not panel)
+    how += [Stage(panel)] * bool(cut.stage)
+    how += [Stream("headed" if cut.finds_lines or cut.stage else "given")] * cut.stream
+    how += [Stream("aligned")] * (panel is not None and not cut.stream)
+    how += [Vectorize((("row", block[0]), ("column", block[1]))), Tail("row", "clamp")]
+    if is_short:
+        how.append(LanesBeyond(lane_reads(rows, column_count, others, box.width, block[0])))
+    else:
+        how.append(Tail("column", "clamp"))
+    how += [PrefetchTile(cut.requests)] if panel else [PrefetchTile()] * (cut.stream and not is_short)
+    how += [Ahead(cut.prefetch_bytes)] * bool(cut.prefetch_bytes)
+    return Moves(loops, box.target, box.source, box.conversion, tuple(how))
+
+
+def size_of(digits: tuple[Digit, ...]) -> int:
+    """The number of elements of all digits together."""
+    return prod(n for n, _, _ in digits)
+
+
+def _block(box: StridedBox, cut: TransposeSchedule, counts: tuple[int, int]) -> tuple[int, int]:
+    """The rows and columns of a register block; those of source rows shorter than a lane have a lane of each.
+
+    In panels of joined columns, or of a part of them, blocks are full.
+    """
+    (rows, columns), block, tile = counts, block_shape(box.width, cut.block), min(cut.tile[1], counts[1])
+    fits = columns >= block[1] and (rows >= block[0] or (cut.stage == "dense" and cut.block != "short"))
+    if cut.stage == "dense" and tile < columns:
+        fits = fits and tile % block[1] == 0 and len(cut.columns) == 1
+    if not fits:
+        raise AssertionError(f"expected full blocks of {block}, got {counts} by {tile} columns")
+    return block_shape(box.width, "64x16") if cut.block == "short" else block
+
+
+def _panel(
+    box: StridedBox,
+    cut: TransposeSchedule,
+    counts: tuple[int, int],
+    *,
+    in_order: bool,
+    layers: tuple[int, int] | None,
+) -> Panel:
+    """A panel of all rows and of as many columns and layers (count, destination stride) as fit."""
+    columns, tile = box.digits(cut.columns), min(cut.tile[1], counts[1])
+    digits = [(tile, columns[0][2])] if tile < counts[1] else [(n, d) for n, _, d in columns]
+    row_bytes = counts[0] * box.width
+    return dense_panel(row_bytes, digits, in_order=in_order, layers=layers, separate=cut.separate)
+
+
+def _panels(cut: TransposeSchedule, columns: int, others: tuple[Digit, ...]) -> Levels:
+    """Panels of columns and of layers, and the caller's super-vectors inside."""
+    found = [Tile("column", cut.tile[1], "panel", -(-columns // cut.tile[1]))]
+    inner = ("row",) if cut.block == "short" else ("column", "row")
+    if cut.strips and cut.block != "short":
+        found.append(Tile("column", cut.strips[1], "strip"))
+        inner = ("column_strip", *inner)
+    if cut.layers:
+        found.append(Tile("layer", cut.together, "panel", -(-others[-1][0] // cut.together)))
+        inner = ("layer", *inner)
+    names = {"columns": "column_panel", "layers": "layer_panel"}
+    return found, (*(names.get(x, x) for x in cut.loops), *inner)
+
+
+def _tiles(cut: TransposeSchedule) -> Levels:
+    """Tiles and the caller's super-vectors, the larger ones outside.
+
+    Loops over other axes are among those of the outer ones.
+    """
+    strips = cut.tile if cut.strips and cut.block == "short" else cut.strips
+    cut = replace(cut, strips=strips)
+    outer = cut.around(cut.tile)
+    sizes = [outer]
+    if strips is not None and strips != cut.tile:
+        sizes.append(cut.tile if outer == strips else strips)
+    found: list[Tile] = []
+    axes = ("row",) if cut.block == "short" and "columns" not in cut.loops else ("row", "column")
+    for size in sizes:
+        level: Literal["tile", "strip"] = "strip" if size == strips else "tile"
+        found += [Tile(axis, size[axis == "column"], level) for axis in axes]
+    names = {"rows": found[0].index, "columns": found[-1 if len(sizes) == 1 else 1].index}
+    down = ("row", "column") if cut.order == "rows" else ("column", "row")
+    inner = [f"{axis}_{found[-1].level}" for axis in down] if len(sizes) > 1 else []
+    blocks = ("row",) if cut.block == "short" else down
+    return found, (*(names.get(x, x) for x in cut.loops), *inner, *blocks)
+
+
+def _side(
+    axis: str,
+    count: int,
+    digits: list[tuple[int, int]],
+    side: Side,
+    width: int,
+    more: int = 0,
+    *,
+    table: bool = False,
+) -> Loop:
+    """The loop over rows or columns: a stride on one side, a stride or a table on the other.
+
+    digits  of the side where elements are apart, most minor first
+    more    entries of a table after the last one
+    table   whether one digit has a table, too
+    """
+    if len(digits) == 1 and not table:
+        ((_, stride),) = digits
+        return Loop(axis, count, stride, width) if side == "src" else Loop(axis, count, width, stride)
+    offsets = OffsetTable(tuple(digits), more=more)
+    if side == "src":
+        return Loop(axis, count, 0, width, src_table=offsets)
+    return Loop(axis, count, width, 0, dst_table=offsets)
