@@ -95,8 +95,8 @@ EMITTED_CODE = (
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
-        'before = (let("column_first", least(tile.index, latest)),)',
-        'before = (let("column_first", tile.index),)',
+        'before.append(let("column_first", least(tile.first, latest)))',
+        'before.append(let("column_first", tile.first))',
         ("test_transposes", "test_copyto"),
     ),
     Mutant(
