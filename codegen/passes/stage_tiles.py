@@ -74,17 +74,18 @@ def _staged(node: For, moves: Moves, dst: str) -> Body:
     if moves.panel is None:
         drain = loop("column", first, stop, *_drained(moves, dst), blocks=Blocks(ahead="rows"))
         size = let("row_bytes", times(minus("row_stop", moves.tiles("row")[0].index), moves.target.bits // 8))
-        return *before, View(TILE, "panel", _origin(moves)), filled, size, drain
+        return *before, View(TILE, "panel", _origin(moves)), *filled, size, drain
     before += run_sizes(moves)
     view = View(TILE, "panel", _origin(moves))
     if node.index != "layer":
-        return *before, view, filled, *drained_runs(moves, dst)
-    (tile,) = moves.tiles("layer")
+        return *before, view, *filled, *drained_runs(moves, dst)
+    (tile,), (layers,) = moves.tiles("layer"), filled
+    assert isinstance(layers, For), "layers fill the panel in a loop"
     at_layer = plus(view.offset, times(minus("layer", tile.first), "layer_bytes"))
     (result,) = (x for x in node.body if isinstance(x, View) and x.name == dst)
-    body = (replace(view, offset=at_layer), *(x for x in filled.body if x != result))
+    body = (replace(view, offset=at_layer), *(x for x in layers.body if x != result))
     first_layer = substituted(result, "layer", index_symbol(tile.first))
-    return *before, replace(filled, body=body), first_layer, *drained_runs(moves, dst)
+    return *before, replace(layers, body=body), first_layer, *drained_runs(moves, dst)
 
 
 def _origin(moves: Moves) -> Index:
@@ -98,7 +99,7 @@ def _origin(moves: Moves) -> Index:
     return times(times(first, -1), moves.panel.pitch)
 
 
-def _fill(node: For, moves: Moves, dst: str) -> For:
+def _fill(node: For, moves: Moves, dst: str) -> Body:
     """The loop over the blocks of a tile, which stores them in the panel.
 
     dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
@@ -119,12 +120,12 @@ def _fill(node: For, moves: Moves, dst: str) -> For:
                 return ()
             case View(name, buffer, _, opaque) if buffer == dst:
                 return element_row(name, TILE, held, "dst", index_of("column"), opaque=opaque)
+            case For(blocks=Blocks(narrower=bodies) as blocks):
+                narrower = (replace(x, body=rewrite_body(x.body, into_panel)) for x in bodies)
+                return (replace(statement, blocks=replace(blocks, narrower=tuple(narrower))),)
         return (statement,)
 
-    blocks = node.blocks or Blocks()
-    narrower = tuple(replace(x, body=rewrite_body(x.body, into_panel)) for x in blocks.narrower)
-    blocks = replace(blocks, narrower=narrower)
-    return replace(node, body=rewrite_body(node.body, into_panel), blocks=blocks)
+    return rewrite_body((node,), into_panel)
 
 
 def _drained(moves: Moves, dst: str) -> tuple[Statement, ...]:

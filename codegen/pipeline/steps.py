@@ -22,6 +22,7 @@ from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
+from codegen.schedule.check_directives import check_directives
 from codegen.schedule.choose import misaligned
 from codegen.schedule.directives import LanesBeyond, Prefetch
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
@@ -59,6 +60,8 @@ def step_of(
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel."""
     (nest,) = run_passes(SELECT, box, schedule, observe)
+    if settings().verify and isinstance(nest.transfer, Moves):
+        check_directives(nest.transfer)
     sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
