@@ -25,7 +25,7 @@ from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import BLOCK, NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
-from codegen.pipeline.steps import launch_of, step_of, with_alternative
+from codegen.pipeline.steps import launch_of, step_of, with_alternative, with_given_schedule
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
@@ -104,8 +104,10 @@ class _Maker:
                 first += self.pad(PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),)))
             for pad in self.boxed.pads:
                 launches += self.pad(pad)
-        for box in self.boxed.boxes:  # edges run before the full box, which is listed first, and padding last
-            launches = self.box(box) + launches
+        for k, box in enumerate(self.boxed.boxes):
+            # Edges run before the full box, which is listed first, and padding last.
+            maker = self if k == 0 else replace(self, options=replace(self.options, schedule=""))
+            launches = maker.box(box) + launches
         return self._program(tuple(first), tuple(launches))
 
     def _program(self, first: tuple[Launch, ...], launches: tuple[Launch, ...]) -> CopyProgram:
@@ -119,8 +121,8 @@ class _Maker:
     def joinings(self) -> tuple[JoinedBoxes | None, ...]:
         """How all boxes are joined, or None to run them one by one; several ways if one is to be picked."""
         converts = self.swap or self.source.name != self.target.name or self.boxed.dst.unit_bits != 8
-        has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE
-        if converts or has_options:
+        given = self.options
+        if converts or given.schedule or given.virtual_vector_size or given.specialize != STRUCTURE:
             return (None,)
         how: dict[str, Any] = {"footprint": self.footprint, "padded": self.padding is not None}
         how["thresholds"] = self.options.thresholds
@@ -181,7 +183,7 @@ class _Maker:
             return (box,)
         options = self.options.threads, self.footprint, self.options.thresholds
         cuts = choose_cuts(box, *options)
-        if self.in_blocks and self.options.virtual_vector_size is None:
+        if self.in_blocks and self.options.virtual_vector_size is None and not self.options.schedule:
             first, *_ = run_passes(SPLIT, box, cuts)
             if blocks := cache_blocks(box, first, *options):
                 return run_passes(BLOCK, box, blocks, self.observe)
@@ -233,11 +235,15 @@ class _Maker:
         return None
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
-        step = step_of(box, schedule, specialize=self.options.specialize, observe=self.observe)
+        given = self.options.schedule if box.source else ""
+        step = step_of(box, schedule, specialize=self.options.specialize, given=given, observe=self.observe)
         inner = step.nest.transfer
         fill = self._pattern(inner) if step.nest.fills else None
         bounds = self.boxed.src.bounds, self.boxed.dst.bounds
         launch = launch_of(step, bounds, tables, fill)
+        if given:
+            chosen = replace(self, options=replace(self.options, schedule=""))
+            return with_given_schedule(launch, chosen._launch(box, schedule, tables))
         return with_alternative(
             launch,
             self._vector_size(box),

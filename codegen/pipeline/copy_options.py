@@ -42,6 +42,7 @@ class CopyOptions:
         into_cache: whether the destination is in cache and the source is not.
         pick: picks one of several schedules by measuring them; without it the choice is a guess.
         pick_copy: picks one of several programs: all boxes in one launch, or box by box.
+        schedule: the directives of the largest box as text, instead of those that the compiler chooses.
     """
 
     threads: int = 1
@@ -51,6 +52,7 @@ class CopyOptions:
     into_cache: bool = False
     pick: Pick | None = None
     pick_copy: PickCopy | None = None
+    schedule: str = ""
 
 
 DEFAULT_OPTIONS = CopyOptions()

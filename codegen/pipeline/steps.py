@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
+from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.passes.parametrize import loop_names
@@ -56,12 +57,22 @@ def step_of(
     schedule: Schedule,
     *,
     specialize: str = STRUCTURE,
+    given: str = "",
     observe: Observer = nobody,
 ) -> Step:
-    """Run a strip-mined box through the scheduled passes and find its kernel."""
+    """Run a strip-mined box through the scheduled passes and find its kernel.
+
+    given  directives as text, instead of those of the schedule
+    """
     (nest,) = run_passes(SELECT, box, schedule, observe)
-    if settings().verify and isinstance(nest.transfer, Moves):
-        check_directives(nest.transfer)
+    if isinstance(nest.transfer, Moves):
+        if given:
+            from codegen.schedule.given_directives import given_moves  # which few copies need
+
+            schedule = replace(schedule, given=True)
+            nest = replace(nest, transfer=given_moves(nest.transfer, given))
+        elif settings().verify:
+            check_directives(nest.transfer)
     sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
@@ -147,6 +158,21 @@ def first_arguments(nest: TransferNest) -> tuple[str, ...]:
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if isinstance(inner, Moves) and inner.obeying(Prefetch) else ()),
     )
+
+
+def with_given_schedule(launch: Launch, otherwise: Launch) -> Launch:
+    """The launch of a schedule that a user wrote, once every access of its kernel is proven.
+
+    otherwise  the launch of the same box with the compiler's schedule, for destinations that do not begin
+               a line if the schedule streams blocks in place
+    """
+    from codegen.pipeline.proofs import prove_launch
+
+    prove_launch(launch)
+    inner = launch.step.nest.transfer
+    if not isinstance(inner, Moves) or all(x.form != "given" for x in inner.obeying(Stream)):
+        return launch
+    return replace(launch, misaligned=otherwise.misaligned or otherwise)
 
 
 def launch_of(

@@ -16,6 +16,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.schedule.directives import (
     REST,
+    Ahead,
+    CopyBlock,
     Diagonal,
     LanesBeyond,
     PrefetchTile,
@@ -32,6 +34,9 @@ from codegen.support.errors import ScheduleError
 
 MOST_SCRATCH_BYTES = 1 << 24
 """The largest panel: each thread holds one."""
+
+MOST_DISTANCE = 1 << 30
+"""The largest distance or length of a directive."""
 
 REPEATED = (Tile, Tail, Stream)
 """Directives that a schedule may have several of."""
@@ -72,8 +77,16 @@ def _check_axes(moves: Moves) -> None:
         if name not in axes:
             _refuse(f"expected a loop over {', '.join(axes)}, got {name[:40]}")
     for x in moves.obeying(Tile):
-        if int_size(x.size) < 1:
+        if not isinstance(x.size, int) or x.size < 1:
             _refuse(f"expected tiles of 1 iteration or more, got {x}")
+    distances = [x.distance_bytes for x in moves.obeying(Ahead)]
+    for stream in moves.obeying(Stream):
+        distances += [stream.least, stream.prefetch_bytes, stream.entries_ahead]
+    distances += [x.least for x in moves.obeying(CopyBlock)]
+    if any(not -MOST_DISTANCE <= each <= MOST_DISTANCE for each in distances):
+        _refuse(f"expected distances of at most {MOST_DISTANCE}, got {distances}")
+    if any(x.entries_ahead < 0 for x in moves.obeying(Stream)):
+        _refuse("expected entries_ahead of 0 or more")
     for axis in axes:
         sizes = [int_size(x.size) for x in moves.tiles(axis)]
         if moves.panel is None and moves.order:
@@ -141,10 +154,13 @@ def _check_panel(moves: Moves) -> None:
     if int_size(moves.panel_bytes) > MOST_SCRATCH_BYTES:
         _refuse(f"a panel of {moves.panel_bytes} bytes is more than {MOST_SCRATCH_BYTES}; use smaller tiles")
     if moves.panel:
+        levels = [(x.axis, x.level) for x in moves.obeying(Tile)]
+        if not {*levels} <= {("column", "panel"), ("layer", "panel"), ("column", "strip")}:
+            _refuse("panels of short result rows have no other tiles than strips of columns")
         return
     tile = moves.tiles("row")[0]
-    if moves.outer[-1] != tile.index:
-        _refuse(f"Stage needs {tile.index} as the last of the outer loops, got {_order(moves)}")
+    if moves.outer[-1] != tile.index or len(moves.outer) == 1:
+        _refuse(f"Stage needs {tile.index} as the last of several outer loops, got {_order(moves)}")
     if int_size(tile.size) * (moves.target.bits // 8) % LINE_BYTES:
         _refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}")
     if not moves.tiles("column") and not moves.obeying(LanesBeyond):
@@ -154,6 +170,8 @@ def _check_panel(moves: Moves) -> None:
 def _check_streamed_tiles(moves: Moves) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
     tiled = moves.tiles("row") and moves.tiles("column")
+    if any((x.lines is None) != (moves.panel is None) for x in moves.obeying(PrefetchTile)):
+        _refuse("PrefetchTile has lines if, and only if, short result rows go through a panel")
     if moves.obeying(PrefetchTile) and not moves.panel and not (tiled and moves.stream):
         _refuse("PrefetchTile needs tiles of rows and columns, and Stream")
     if moves.staged or not moves.obeying(Stream):
@@ -199,12 +217,12 @@ def _check_tail(moves: Moves, long: Loop, count: int) -> None:
     """The iterations that fill no super-vector have narrower ones, or a last one that begins earlier."""
     extent = int_size(long.extent)
     for tail in moves.obeying(Tail):
-        if tail.how == "clamp":
-            if extent < count or tail.sizes:
-                _refuse(f'Tail("{long.axis}", "clamp") needs {count} iterations or more, and no sizes')
+        if tail.how == "clamp" and not tail.sizes:
+            if extent < count:
+                _refuse(f"{tail} needs {count} iterations or more, got {extent}")
             return
         sizes = [count, *(0 if x == REST else x for x in tail.sizes)]
-        if tail.how not in ("shift", "narrow") or not tail.sizes or sizes[-1] > 1:
+        if tail.how not in ("shift", "clamp", "narrow") or not tail.sizes or sizes[-1] > 1:
             _refuse(f'expected a tail that ends with size 1 or "{REST}", got {tail}')
         if any(inner >= outer for outer, inner in pairwise(sizes)) or min(sizes) < 0:
             _refuse(f"expected sizes that decrease, got {tail}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any, NoReturn, get_args
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from codegen.schedule.directives import Directive, Reorder, Vectorize
-from codegen.support.errors import KernelValueError, pointed
+from codegen.support.errors import ScheduleError, pointed
 
 DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
 """All directives, by name."""
@@ -18,23 +20,29 @@ MOST_CHARACTERS = 1000
 EXAMPLE = 'Vectorize(i=16, j=16), Tail("j", "mask")'
 
 
-def read_directives(text: str) -> tuple[Directive, ...]:
+NOTHING: Mapping[str, Directive] = MappingProxyType({})
+
+
+def read_directives(text: str, known: Mapping[str, Directive] = NOTHING) -> tuple[Directive, ...]:
     """Read directives as they are printed.
 
     'Vectorize(i=16, j=16), Tail("j", "mask")' -> (Vectorize((("i", 16), ("j", 16))), Tail("j", "mask"))
 
+    known  directives by their text, which hold more than it says
+
     Raises:
-        KernelValueError: it is no list of directives; the message has a caret under the mistake.
+        ScheduleError: it is not a list of directives; the message has a caret under the mistake.
     """
     if not text.strip() or len(text) > MOST_CHARACTERS:
         size = "none" if not text.strip() else f"{len(text)} characters"
-        raise KernelValueError(f"schedule: expected directives, got {size}\n  write {EXAMPLE}")
+        raise ScheduleError(f"schedule: expected directives, got {size}\n  write {EXAMPLE}")
     try:
         parsed: Any = ast.parse(f"({text}\n,)", mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         at = (getattr(error, "offset", None) or 2) - 2
-        raise KernelValueError(_shown(text, at, "expected directives, separated by commas")) from error
-    return tuple(_directive(text, call) for call in parsed.body.elts)
+        raise ScheduleError(_shown(text, at, "expected directives, separated by commas")) from error
+    same = {ast.unparse(ast.parse(each, mode="eval")): directive for each, directive in known.items()}
+    return tuple(same.get(ast.unparse(call)) or _directive(text, call) for call in parsed.body.elts)
 
 
 def _directive(text: str, call: ast.expr) -> Directive:
@@ -57,6 +65,9 @@ def _directive(text: str, call: ast.expr) -> Directive:
         _refuse(text, call, f"{call.func.id} takes {', '.join(names) or 'nothing'}")
     if missing := [name for name in needed if name not in values]:
         _refuse(text, call, f"{call.func.id} needs {missing[0]}")
+    for name, hint in get_type_hints(kind).items():
+        if name in values and not _fits(values[name], hint):
+            _refuse(text, call, f"{call.func.id} takes another {name}, got {values[name]!r:.40}")
     made: Directive = kind(**values)
     return made
 
@@ -68,6 +79,17 @@ def _vectorize(text: str, call: ast.Call, given: dict[str, Any]) -> Vectorize:
         if type(count) is not int or count < 1:
             _refuse(text, call, f"expected a number of lanes for {name[:40]}, got {count!r:.40}")
     return Vectorize(tuple(given.items()))
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a number, text, or a tuple has the type of a field."""
+    if get_origin(hint) is Literal:
+        return any(value == each and type(value) is type(each) for each in get_args(hint))
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_fits(each, get_args(hint)[0]) for each in value)
+    if args := get_args(hint):
+        return any(_fits(value, each) for each in args)
+    return type(value) is hint
 
 
 def _name(text: str, keyword: ast.keyword) -> str:
@@ -88,7 +110,7 @@ def _value(text: str, node: ast.expr) -> Any:
 
 def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:
     at = node.col_offset - 1 if node.lineno == 1 else 0
-    raise KernelValueError(_shown(text, at, problem))
+    raise ScheduleError(_shown(text, at, problem))
 
 
 def _shown(text: str, at: int, problem: str) -> str:

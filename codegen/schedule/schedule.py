@@ -209,6 +209,7 @@ class Schedule:
     row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
                  unless they have all; "" for none
     prefetch     whether single elements prefetch source lines, at a distance that the call passes
+    given        whether a user wrote the directives, so that the other decisions do not count
     """
 
     mode: Mode
@@ -222,6 +223,7 @@ class Schedule:
     rows: int = 1
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
+    given: bool = False
     sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
@@ -239,6 +241,8 @@ class Schedule:
         return COLUMNS if self.sized and not self.groups else STRIP
 
     def __str__(self) -> str:
+        if self.given:
+            return "the given schedule"
         order = " ".join(self.outer) or "none"
         taken = " ".join(self.inner) or "none"
         rounded = f" | {self.sized}" if self.sized and str(self.sized) else ""

@@ -85,12 +85,12 @@ def test_a_printed_schedule_is_read_again() -> None:
     ],
 )
 def test_texts_that_are_no_schedule(text: str, problem: str) -> None:
-    with pytest.raises(tj.KernelValueError, match=problem):
+    with pytest.raises(tj.ScheduleError, match=problem):
         tj.kernel(transposed, schedule=text)
 
 
 def test_a_mistake_has_a_caret() -> None:
-    with pytest.raises(tj.KernelValueError) as error:
+    with pytest.raises(tj.ScheduleError) as error:
         tj.kernel(transposed, schedule="Vectorize(i=16), Tale(1)")
     _, line, caret, _ = str(error.value).splitlines()
     assert line[caret.index("^") :] == "Tale(1)"

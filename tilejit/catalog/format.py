@@ -36,7 +36,16 @@ class Element(Protocol):
 
 ELEMENT_SIZE = "element_size_in_bits"
 """A parameter of every blocked layout; a format may define it too, but a pattern cannot use it as a name."""
-CALL_KEYWORDS = ("out", "padding", "casting", "threads", "virtual_vector_size", "specialize", "tune")
+CALL_KEYWORDS = (
+    "out",
+    "padding",
+    "casting",
+    "threads",
+    "virtual_vector_size",
+    "schedule",
+    "specialize",
+    "tune",
+)
 """The reserved names that a misspelled parameter may stand for."""
 RESERVED = ("layout", "dtype", "dims", "tensors", "again", *CALL_KEYWORDS)
 """Keywords of the calls that pass all other keywords to a layout."""

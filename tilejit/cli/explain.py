@@ -58,6 +58,14 @@ def explain(
             help="Elements that move at a time, such as 256, 32,256 or 2*hw; by default chosen for the copy.",
         ),
     ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule",
+            metavar="TEXT",
+            help="Directives for the largest part of the copy, as --stage schedule prints them.",
+        ),
+    ] = None,
     threads: Annotated[
         int, typer.Option("--threads", metavar="N", min=1, help="Threads that the copy is planned for.")
     ] = 1,
@@ -72,7 +80,7 @@ def explain(
         values = read_parameters(parameters)
         dst, src = sides(text_or_input(target), text_or_input(source), values)
         size = "auto" if sizes is None else _size(vector_sizes(sizes))
-        explained = tilejit.explain(dst, src, threads=threads, virtual_vector_size=size)
+        explained = tilejit.explain(dst, src, threads=threads, virtual_vector_size=size, schedule=schedule)
     if stage is None and not as_json:
         typer.echo(explained.report().rstrip("\n"))
         return

@@ -63,6 +63,7 @@ def pack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -77,6 +78,7 @@ def pack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -119,6 +121,7 @@ def pack(
             "same_kind" knows the kinds of ml_dtypes' types: unlike NumPy, it does not convert f32 to s4.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -139,13 +142,13 @@ def pack(
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
     if has_gaps(out) and not names_planes(x, layout, parameters):
-        tuning = read_tuning(virtual_vector_size, specialize, tune)
+        tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
         return _pack_with_gaps(as_array(x), layout, out, padding, casting, threads, tuning, parameters)
     if (
         padding is None
         and type(x) is np.ndarray
         and type(layout) in PLAIN_LAYOUTS
-        and is_plain(casting, threads, virtual_vector_size, specialize, tune)
+        and is_plain(casting, threads, virtual_vector_size, specialize, tune, schedule)
     ):
         key = layout, x.dtype, x.shape, x.strides, casting, threads
         if parameters:
@@ -153,9 +156,9 @@ def pack(
         plan = _packs.get(key) if key else None
     if plan is None:
         if names_planes(x, layout, parameters):
-            refuse_options("pack", padding, casting, virtual_vector_size, specialize, tune)
+            refuse_options("pack", padding, casting, virtual_vector_size, specialize, tune, schedule)
             return pack_planes(x, layout, parameters, out=out, threads=threads)
-        tuning, x = read_tuning(virtual_vector_size, specialize, tune), as_array(x)
+        tuning, x = read_tuning(virtual_vector_size, specialize, tune, schedule), as_array(x)
         plan = _pack_plan(x, layout, out, padding, casting, threads, tuning, parameters)
         if key is not None:
             _packs.keep(key, plan)
@@ -184,6 +187,7 @@ def unpack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -198,6 +202,7 @@ def unpack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -243,6 +248,7 @@ def unpack(
             `pack`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: `dims` of the array, keywords of a named format, or sizes of a pattern's axes.
@@ -258,7 +264,7 @@ def unpack(
             previous elements.
     """
     if reads_planes(t, layout, parameters):
-        refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune)
+        refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune, schedule)
         planes: Array | dict[str, Array] = unpack_given(
             t, layout, dtype, parameters, out=out, threads=threads
         )
@@ -270,6 +276,7 @@ def unpack(
         casting=casting,
         threads=threads,
         virtual_vector_size=virtual_vector_size,
+        schedule=schedule,
         specialize=specialize,
         tune=tune,
     )

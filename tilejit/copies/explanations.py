@@ -126,6 +126,7 @@ def explain(
     casting: Casting | None = None,
     threads: int = 1,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     dtype: ElementLike | None = None,
@@ -148,6 +149,7 @@ def explain(
     casting: Casting | None = None,
     threads: int = 1,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     dtype: ElementLike | None = None,
@@ -180,6 +182,7 @@ def explain(
         casting: NumPy's rule for conversions. None means "same_kind" between arrays and "no" otherwise.
         threads: the number of threads that the copy is planned for.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         dtype: the dtype, if neither side has one.
@@ -196,7 +199,7 @@ def explain(
         KernelValueError: `threads` is less than one.
         TypeError: a side has another type, or neither `explain` nor a layout takes a keyword.
     """
-    count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
+    count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune, schedule)
     if dst is gather_tiles or dst is scatter_tiles:
         if (specialize, tune) != (STRUCTURE, False) or (casting, dtype, dims) != (None, None, None):
             raise TypeError(

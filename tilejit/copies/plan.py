@@ -305,6 +305,7 @@ def plan_copy(
     *,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> CopyPlan:
@@ -326,6 +327,7 @@ def plan_copy(
             as in `copyto`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
 
@@ -337,7 +339,7 @@ def plan_copy(
         KernelValueError: `threads` is less than one.
         TypeError: an argument is not an array, or the rule "same_kind" forbids the conversion.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: expected a NumPy array, got {type(array).__name__}")

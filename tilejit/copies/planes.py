@@ -184,7 +184,13 @@ def unpack_given(
 
 
 def refuse_options(
-    call: str, padding: Any, casting: Any, virtual_vector_size: Any, specialize: Any, tune: Any
+    call: str,
+    padding: Any,
+    casting: Any,
+    virtual_vector_size: Any,
+    specialize: Any,
+    tune: Any,
+    schedule: Any,
 ) -> None:
     """Refuse keywords that planes do not take.
 
@@ -193,12 +199,12 @@ def refuse_options(
     """
     if (
         padding is not None
-        or not is_plain(casting, None, virtual_vector_size, specialize, tune)
+        or not is_plain(casting, None, virtual_vector_size, specialize, tune, schedule)
         or casting != "no"
     ):
         raise LayoutError(
             f"{call} of a format of planes takes only out, threads and the format's parameters\n"
-            "  omit padding, casting, virtual_vector_size, specialize and tune"
+            "  omit padding, casting, virtual_vector_size, specialize, tune and schedule"
         )
 
 

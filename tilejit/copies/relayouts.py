@@ -22,6 +22,7 @@ def relayout(
     padding: Padding | None = None,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -37,6 +38,7 @@ def relayout(
     padding: Padding | None = None,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -68,6 +70,7 @@ def relayout(
             padding of `out`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -90,6 +93,7 @@ def relayout(
         "padding": padding,
         "threads": threads,
         "virtual_vector_size": virtual_vector_size,
+        "schedule": schedule,
         "specialize": specialize,
         "tune": tune,
         **parameters,

@@ -30,6 +30,7 @@ def plan_pack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -53,6 +54,7 @@ def plan_pack(
         casting: NumPy's rule for conversions, if the layout has another dtype.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -65,7 +67,7 @@ def plan_pack(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
     dims, array = int_tuple(shape, "shape"), array_dtype(dtype)
     own = of_the_layout(parameters, "plan_pack", "the plan")
     spec = writable_layout(as_layout(layout, dtype=array, dims=dims, **own))
@@ -84,6 +86,7 @@ def plan_unpack(
     casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -104,6 +107,7 @@ def plan_unpack(
         casting: NumPy's rule for conversions, if results have another dtype.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -116,7 +120,7 @@ def plan_unpack(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
     dims = None if shape is None else int_tuple(shape, "shape")
     spec = as_layout(layout, dtype=dtype, dims=dims, **of_the_layout(parameters, "plan_unpack", "the plan"))
     check_packable(spec)
@@ -134,6 +138,7 @@ def plan_relayout(
     padding: Padding | None = None,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -154,6 +159,7 @@ def plan_relayout(
         padding: the value of padding elements, as in `relayout`. With "keep", each call needs an `out`.
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
         parameters: keywords of a named format, or sizes of a pattern's axes, for `target`.
@@ -166,7 +172,7 @@ def plan_relayout(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
     dims = None if shape is None else int_tuple(shape, "shape")
     src = as_layout(source, dtype=dtype, dims=dims)
     check_packable(src)

@@ -12,6 +12,7 @@ import numpy as np
 from codegen import (
     MOST_DIMS,
     KernelValueError,
+    ScheduleError,
     Size,
     Tail,
     Vectorize,
@@ -85,7 +86,7 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
         given: the options of the call.
 
     Raises:
-        KernelValueError: an option has an invalid value.
+        KernelValueError, ScheduleError: an option has an invalid value.
         TypeError: an option does not exist, or a value has the wrong type.
     """
     known = [*get_type_hints(keywords)]
@@ -135,7 +136,7 @@ def _scheduled(requested: LoopOptions) -> LoopOptions:
     vectors = [x for x in directives if isinstance(x, Vectorize)]
     tails = [x for x in directives if isinstance(x, Tail)]
     if len(vectors) != 1 or len(tails) > 1 or len(directives) > len(vectors) + len(tails):
-        raise KernelValueError(
+        raise ScheduleError(
             f"schedule: expected Vectorize and at most one Tail for a kernel, got {text[:80]!r}\n"
             '  write Vectorize(i=16, j=16), Tail("j", "mask")'
         )
@@ -144,9 +145,7 @@ def _scheduled(requested: LoopOptions) -> LoopOptions:
     for given in tails:
         if given.axis != axes[-1] or given.how not in get_args(TailKind) or given.sizes:
             words = ", ".join(get_args(TailKind))
-            raise KernelValueError(
-                f'schedule: expected Tail("{axes[-1]}", …) with one of {words}, got {given}'
-            )
+            raise ScheduleError(f'schedule: expected Tail("{axes[-1]}", …) with one of {words}, got {given}')
         tail = given.how
     on_fail = "raise" if requested.on_fail == "scalar" else requested.on_fail
     return replace(requested, virtual_vector_size=sizes, axes=axes, tail=tail, on_fail=on_fail)

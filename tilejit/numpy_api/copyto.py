@@ -43,6 +43,7 @@ def copyto(
     *,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
+    schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> Any:
@@ -81,6 +82,10 @@ def copyto(
             sizes: the rows and columns of a transpose, or the iterations of the loops around a run and the
             elements of the run. Text such as "2*hw" and "l1/4" gives a size in terms of the machine. "auto"
             chooses. `explain` shows what a size became, and why if it is smaller than requested.
+        schedule: directives for the largest part of the copy, instead of those that the compiler chooses, as
+            `explain(dst, src).schedule` prints them: 'Tile("row", 96), Tile("column", 96), …'. The edges of a
+            copy have schedules of their own. Every schedule copies the same bytes; one that no pass can obey
+            is an error.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
 
@@ -90,12 +95,13 @@ def copyto(
     Raises:
         TypeError: `dst` is not an array, the conversion is forbidden, or a keyword has the wrong type.
         ValueError: `src` does not broadcast to the shape of `dst`, or `dst` is read-only.
-        LayoutError: `virtual_vector_size`, `specialize` or `tune` has an invalid value.
+        LayoutError: `virtual_vector_size`, `schedule`, `specialize` or `tune` has an invalid value.
         KernelValueError: `threads` is less than one.
     """
     tuning = DEFAULT
-    if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:
-        tuning = read_tuning(virtual_vector_size, specialize, tune)
+    defaults = virtual_vector_size is AUTO and specialize is STRUCTURE and tune is False
+    if not defaults or schedule is not None:
+        tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
     if threads is not None and (type(threads) is not int or threads < 1):
         check_threads(threads)
     if tuning is DEFAULT and type(dst) is ndarray:

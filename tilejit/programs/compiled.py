@@ -61,6 +61,7 @@ def compiled(
         thresholds=machine_thresholds(footprint_bytes(src, dst)),
         pick=pick,
         pick_copy=pick_copy,
+        schedule=tuning.schedule,
     )
     return find_copy(CopyRequest(src, dst, source, target, swap, padding, options, separate_padding))
 

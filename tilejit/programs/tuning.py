@@ -45,13 +45,14 @@ class Tuning:
     virtual_vector_size: tuple[Size, ...] | None = None
     specialize: str = STRUCTURE
     tune: bool = False
+    schedule: str = ""
 
 
 DEFAULT = Tuning()
 
 
-def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
-    """Read and check the three keywords.
+def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any, schedule: Any = None) -> Tuning:
+    """Read and check the keywords; the directives of a schedule are read when the copy is planned.
 
     read_tuning("auto", "structure", False) -> Tuning()    read_tuning([16, 4], "sizes", True)
 
@@ -65,18 +66,37 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
         raise LayoutError(f'specialize: expected "structure" or "sizes", got {specialize[:40]!r}')
     if not isinstance(tune, bool | np.bool_):
         raise TypeError(f"tune: expected True or False, got {type(tune).__name__}")
-    tuning = Tuning(_vector_size(virtual_vector_size), specialize, bool(tune))
+    size = _vector_size(virtual_vector_size)
+    if schedule is not None:
+        _check_schedule(schedule, "tune" if tune else "virtual_vector_size" if size else "")
+    tuning = Tuning(size, specialize, bool(tune), schedule or "")
     return DEFAULT if tuning == DEFAULT else tuning
 
 
+def _check_schedule(schedule: Any, other: str) -> None:
+    """Check that directives are text, and that no other keyword chooses them."""
+    if not isinstance(schedule, str):
+        raise TypeError(f"schedule: expected directives as a str, got {type(schedule).__name__}")
+    if other:
+        raise LayoutError(f"{other} chooses a part of the schedule\n  pass one of the two")
+    if not schedule.strip():
+        raise LayoutError("schedule: expected directives, got none\n  `explain` prints those of a copy")
+
+
 def is_plain(
-    casting: object, threads: object, virtual_vector_size: object, specialize: object, tune: object
+    casting: object,
+    threads: object,
+    virtual_vector_size: object,
+    specialize: object,
+    tune: object,
+    schedule: object = None,
 ) -> bool:
     """Whether `casting` and `threads` can be in a cache key, and the other keywords have default values."""
     return (
         virtual_vector_size is AUTO
         and specialize is STRUCTURE
         and tune is False
+        and schedule is None
         and type(casting) is str
         and (threads is None or type(threads) is int)
     )

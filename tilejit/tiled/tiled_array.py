@@ -226,6 +226,7 @@ class TiledArray(NDArrayOperatorsMixin):
         casting: Casting = "no",
         threads: int | None = None,
         virtual_vector_size: VectorSize = AUTO,
+        schedule: str | None = None,
         specialize: Specialize = STRUCTURE,
         tune: bool = False,
     ) -> Array:
@@ -243,6 +244,7 @@ class TiledArray(NDArrayOperatorsMixin):
             casting: NumPy's rule for conversions.
             threads: the number of threads; None chooses it from the size.
             virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+            schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
             specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
             tune: True measures a few kernels once and keeps the fastest.
 
@@ -255,7 +257,7 @@ class TiledArray(NDArrayOperatorsMixin):
             TypeError: an argument has the wrong type.
         """
         layout, known = self._layout, None
-        plain = dtype is None and is_plain(casting, threads, virtual_vector_size, specialize, tune)
+        plain = dtype is None and is_plain(casting, threads, virtual_vector_size, specialize, tune, schedule)
         if out is None:
             key: tuple[Any, ...] = id(layout), casting, threads
         elif type(out) is np.ndarray:
@@ -265,7 +267,7 @@ class TiledArray(NDArrayOperatorsMixin):
         if plain:
             known = _unpacks.get(key)
         if known is None or known[0] is not layout:
-            tuning = read_tuning(virtual_vector_size, specialize, tune)
+            tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
             check_size(self._buffer, layout, "the buffer")
             known = layout, _unpack_plan(layout, out, dtype, casting, threads, tuning)
             if plain:
@@ -281,6 +283,7 @@ class TiledArray(NDArrayOperatorsMixin):
         padding: Padding | None = None,
         threads: int | None = None,
         virtual_vector_size: VectorSize = AUTO,
+        schedule: str | None = None,
         specialize: Specialize = STRUCTURE,
         tune: bool = False,
         **parameters: Any,
@@ -299,6 +302,7 @@ class TiledArray(NDArrayOperatorsMixin):
                 padding of `out`.
             threads: the number of threads; None chooses it from the size.
             virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+            schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
             specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
             tune: True measures a few kernels once and keeps the fastest.
             parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -312,14 +316,14 @@ class TiledArray(NDArrayOperatorsMixin):
             TypeError: an argument has the wrong type, or the layout does not take a keyword.
         """
         source, known = self._layout, None
-        plain = padding is None and is_plain("no", threads, virtual_vector_size, specialize, tune)
+        plain = padding is None and is_plain("no", threads, virtual_vector_size, specialize, tune, schedule)
         if plain and not parameters and type(layout) in PLAIN_LAYOUTS:
             key = id(source), layout, threads
             known = _relayouts.get(key)
         else:
             plain = False
         if known is None or known[0] is not source:
-            tuning = read_tuning(virtual_vector_size, specialize, tune)
+            tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
             own = of_the_layout(parameters, "relayout", "the tiled array")
             spec = as_layout(layout, dtype=source.element, dims=self.shape, **own)
             known = source, relayout_plan_of(source, spec, padding, out, threads, tuning)

@@ -1,0 +1,171 @@
+"""Schedules of copies as text: every one that is accepted copies the same bytes, between guard pages."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.tools.extent import few_by_default
+from tests.tools.guard import Guarded
+from tests.tools.schedules import changed, directives_of, transposed
+
+U4 = np.arange(300 * 200, dtype=np.uint32).reshape(300, 200)
+TRANSPOSE = (
+    'Tile("row", 64), Tile("column", 32), Reorder("row_tile", "column_tile", "row", "column"), '
+    'Vectorize(row=16, column=16), Tail("row", "clamp"), Tail("column", "clamp")'
+)
+STAGED = TRANSPOSE.replace('"row_tile", "column_tile"', '"column_tile", "row_tile"') + (
+    ', Stage(), Stream("headed"), PrefetchTile()'
+)
+SHAPES = (
+    *((300, 200), (130, 67), (256, 512), (33, 500), (500, 33), (12, 400), (400, 12), (5, 1000), (192, 320)),
+    *((7, 60, 40), (40, 7, 60), (3, 64, 128), (2, 128, 300), (64, 3, 200)),
+)
+
+
+def copied(schedule: str) -> Any:
+    z = np.zeros((200, 300), np.uint32)
+    tj.copyto(z, U4.T, schedule=schedule)
+    np.testing.assert_array_equal(z, U4.T)
+    return tj.explain(z, U4.T, schedule=schedule)
+
+
+@pytest.mark.parametrize("schedule", [TRANSPOSE, STAGED])
+def test_a_copy_runs_as_the_schedule_says(schedule: str) -> None:
+    explained = copied(schedule)
+    assert directives_of(str(explained.steps[0].nest)) == schedule
+    assert "range(0, row_extent, 64)" in explained.source or "64 * begin" in explained.source
+
+
+@pytest.mark.parametrize(
+    ("dst", "src"),
+    [
+        ("u32[300,200]{0,1}", None),
+        ("u16[4000,12]{0,1}", None),
+        ("u8[12000,13]{0,1}", None),
+        ("u8[64,1000,3]{1,2,0}", None),
+        ("f32[100,300]{1,0:T(8,128)}", None),
+        ("bf16[100,300]{1,0:T(8,128)(2,1)}", None),
+        (None, "bf16[100,300]{1,0:T(8,128)(2,1)}"),
+        ("pred[64,256]{1,0:T(32,128)(32,1)E(1)}", None),
+        ("f32[4096,4096]{0,1}", "f32[4096,4096]{1,0}"),
+    ],
+)
+def test_a_printed_schedule_is_read_again(dst: Any, src: Any) -> None:
+    first = tj.explain(dst, src)
+    sources = [x.kernel.source for x in first.steps]
+    largest = max(first.steps, key=lambda x: x.box.size_bytes)
+    text = directives_of(str(largest.nest))
+    assert [x.kernel.source for x in tj.explain(dst, src, schedule=text).steps] == sources
+
+
+def test_pack_unpack_relayout_and_plans_take_schedules() -> None:
+    schedule = STAGED.replace('Tile("row", 64)', 'Tile("row", 32)')
+    t = tj.pack(U4, "{0,1}", schedule=schedule)
+    np.testing.assert_array_equal(t.buffer.reshape(200, 300), U4.T)
+    np.testing.assert_array_equal(
+        tj.unpack(
+            t,
+            schedule=schedule.replace("Stage(), ", "").replace(
+                'Stream("headed"), PrefetchTile()', "Ahead(128)"
+            ),
+        ),
+        U4,
+    )
+    np.testing.assert_array_equal(tj.relayout(t, "{1,0}", schedule=TRANSPOSE).buffer.reshape(300, 200), U4)
+    z = np.zeros((200, 300), np.uint32)
+    tj.plan_copy(z, U4.T, schedule=TRANSPOSE)(z, U4.T)
+    np.testing.assert_array_equal(z, U4.T)
+
+
+def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
+    """`Stream("given")` needs destinations that begin lines; others run by the schedule of the compiler."""
+    schedule = TRANSPOSE + ', Stream("given"), PrefetchTile()'
+    x, room = np.arange(256 * 320, dtype=np.uint32).reshape(256, 320), np.zeros(320 * 256 + 16, np.uint32)
+    begin = -room.ctypes.data % 64 // 4
+    for shift in (0, 1, 4):
+        z = room[(begin + shift) % 16 :][: 320 * 256].reshape(320, 256)
+        tj.copyto(z, x.T, schedule=schedule)
+        np.testing.assert_array_equal(z, x.T)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("Tile(", "expected directives, separated by commas"),
+        ("Tile(3, 4)", "Tile takes another axis, got 3"),
+        ("Shuffle()", "expected Tile, Reorder"),
+        (TRANSPOSE.replace("row=16", "row=15"), "do not hold blocks of 15"),
+        (
+            TRANSPOSE.replace("column=16", "column=2"),
+            "registers transpose 4x16, 16x4, 16x16 elements of 4 bytes",
+        ),
+        (TRANSPOSE.replace('Tail("row", "clamp"), ', ""), 'expected Tail("row", "clamp")'),
+        (TRANSPOSE.replace('"row_tile", "column_tile"', '"row", "column_tile"'), "expected an order of"),
+        (TRANSPOSE + ", Stage()", 'Stage needs Stream("headed")'),
+        (TRANSPOSE + ', Stream("given")', "needs result rows at multiples of 64 bytes"),
+        (TRANSPOSE + ", PrefetchTile()", "PrefetchTile needs tiles of rows and columns, and Stream"),
+        (TRANSPOSE + ", LanesBeyond()", "LanesBeyond needs reads"),
+        (
+            STAGED.replace('"column_tile", "row_tile"', '"row_tile", "column_tile"'),
+            "Stage needs row_tile as the",
+        ),
+        (STAGED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "a panel of"),
+        ("Vectorize(x=64)", "a transpose needs Reorder"),
+    ],
+)
+def test_a_schedule_that_passes_cannot_obey_is_refused(schedule: str, message: str) -> None:
+    z = np.zeros((200, 300), np.uint32)
+    with pytest.raises(tj.ScheduleError) as caught:
+        tj.copyto(z, U4.T, schedule=schedule)
+    assert message in str(caught.value)
+    assert not z.any()
+
+
+def test_other_keywords_choose_no_part_of_a_schedule() -> None:
+    z = np.zeros((200, 300), np.uint32)
+    with pytest.raises(tj.LayoutError, match="virtual_vector_size chooses a part"):
+        tj.copyto(z, U4.T, schedule=TRANSPOSE, virtual_vector_size=64)
+    with pytest.raises(tj.LayoutError, match="tune chooses a part"):
+        tj.copyto(z, U4.T, schedule=TRANSPOSE, tune=True)
+    with pytest.raises(TypeError, match="expected directives as a str, got int"):
+        tj.copyto(z, U4.T, schedule=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", few_by_default(range(40), 4))
+def test_random_schedules_copy_the_same_bytes(seed: int) -> None:
+    random, guards = Random(seed), (Guarded(1 << 21), Guarded(1 << 21))
+    refused = 0
+    for _ in range(8):
+        kind = np.dtype(random.choice(["u1", "u2", "u4", "u8", "c16"]))
+        dims = random.choice(SHAPES)
+        size, order = int(np.prod(dims)) * kind.itemsize, [*range(len(dims))]
+        random.shuffle(order)
+        data, room = guards[0].place(size, at_end=True), guards[1].place(size, at_end=random.random() < 0.5)
+        data[:], room[:] = np.frombuffer(random.randbytes(size), np.uint8), 0
+        src = data.view(kind).reshape(dims).transpose(order)
+        dst = room.view(kind).reshape(src.shape)
+        nest = str(tj.explain(dst, src).steps[-1].nest)
+        others = [name for name in _loops(nest) if name not in ("row", "column")]
+        if "row" in _loops(nest) and random.random() < 0.6:
+            schedule = transposed(others, kind.itemsize, random)
+        else:
+            schedule = changed(directives_of(nest), random)
+        try:
+            tj.copyto(dst, src, schedule=schedule, threads=random.choice([1, 2]))
+        except tj.ScheduleError:
+            refused += 1
+            assert not any(room.tobytes()), schedule
+            continue
+        assert dst.tobytes() == src.tobytes(), (kind, dims, order, schedule)
+        assert guards[1].untouched(), (kind, dims, order, schedule)
+    assert refused < 8
+
+
+def _loops(nest: str) -> list[str]:
+    """The axes of a nest as it is printed."""
+    return [line.split()[1] for line in nest.splitlines() if line.strip().startswith("for ")]

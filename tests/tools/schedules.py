@@ -1,0 +1,74 @@
+"""Random schedules as text: those of the compiler, changed."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+SIZES = (1, 2, 3, 4, 8, 12, 15, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 320, 1024)
+ADDED = (
+    *("Stage()", "Diagonal()", "PrefetchTile()", "Ahead(128)", "CopyBlock(256)"),
+    *(f'Stream("{form}")' for form in ("given", "full", "begun", "headed", "aligned", "staged")),
+    *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
+)
+ORDERS = (("row_tile", "column_tile"), ("column_tile", "row_tile"))
+
+
+def directives_of(nest: str) -> str:
+    """The directives of a nest as it is printed."""
+    return nest.rstrip().rpartition(": ")[2]
+
+
+def changed(text: str, random: Random) -> str:
+    """A schedule with a few changes; passes cannot obey most of them."""
+    parts = re.split(r", (?=[A-Z])", text)
+    for _ in range(random.randint(1, 3)):
+        k = random.randrange(len(parts))
+        match random.randrange(5):
+            case 0:
+                parts[k] = re.sub(r"\d+", lambda _: str(random.choice(SIZES)), parts[k])
+            case 1:
+                other = random.randrange(len(parts))
+                parts[k], parts[other] = parts[other], parts[k]
+            case 2 if len(parts) > 1:
+                del parts[k]
+            case 3:
+                parts.insert(k, random.choice(ADDED))
+            case _:
+                parts[k] = _reordered(parts[k], random)
+    return ", ".join(parts)
+
+
+def _reordered(part: str, random: Random) -> str:
+    """Another order of the names of a directive."""
+    names = re.findall(r'"(\w+)"', part)
+    random.shuffle(names)
+    return re.sub(r'"\w+"', lambda _: f'"{names.pop()}"', part)
+
+
+def transposed(others: list[str], itemsize: int, random: Random) -> str:
+    """A schedule of a transpose: any tiles, order and block, in place or staged, streamed or not."""
+    line, lane = 64 // itemsize, max(16 // itemsize, 1)
+    rows, columns = random.choice([(line, lane), (lane, line), (line, line)])
+    tall, wide = rows * random.randint(1, 9), columns * random.randint(1, 9)
+    stage = random.random() < 0.4
+    order = ORDERS[1] if stage else random.choice(ORDERS)
+    outer = [*others, *order]
+    if others and random.random() < 0.5:
+        outer = [order[0], *others, order[1]]
+    blocks = random.choice([("row", "column"), ("column", "row")])
+    how = [f'Tile("row", {tall})', f'Tile("column", {wide})']
+    inner: list[str] = []
+    if random.random() < 0.3:
+        how.append(f'Tile("row", {rows * random.choice([1, 2])}, level="strip")')
+        inner = ["row_strip"]
+    loops = ", ".join(f'"{name}"' for name in (*outer, *inner, *blocks))
+    how.append(f"Reorder({loops})")
+    streams = stage or random.random() < 0.4
+    how += ["Stage()"] * stage
+    how += [f'Stream("{"headed" if stage else random.choice(["given", "headed"])}")'] * streams
+    how += ["PrefetchTile()"] * (streams and random.random() < 0.7)
+    how += ["Diagonal()"] * (blocks == ("column", "row") and random.random() < 0.3)
+    how += ["Ahead(256)"] * (random.random() < 0.2)
+    how += [f"Vectorize(row={rows}, column={columns})", 'Tail("row", "clamp")', 'Tail("column", "clamp")']
+    return ", ".join(how)
