@@ -14,10 +14,8 @@ from codegen.ir.values import Load
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.moves import lower_moves
-from codegen.passes.lower_copies.shuffles import lower_shuffle
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
-from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     Gather,
@@ -32,7 +30,6 @@ from codegen.schedule.transfers import (
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
     Moves: lower_moves,
-    Shuffle: lower_shuffle,
 }
 """The lowering of each kind of transfer."""
 
@@ -63,7 +60,6 @@ def lower_transfer(function: Function, nest: TransferNest) -> Function:
     axes = [loop.axis for loop in nest.loops]
     lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides_of(nest))
     body = _around(nest, lowered)
-    axes += lowered.axes
     at = "".join(f"{axis}, " for axis in [*(["entry"] if nest.entries else []), *axes])
     shared = "table entries" if nest.entries else axes[0] if axes else lowered.shared
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
+    Assemble,
     Directive,
     Groups,
     LanesBeyond,
@@ -20,14 +20,8 @@ from codegen.schedule.directives import (
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.panels import Panel
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
-from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import LaneReads, Loop, Size
-from codegen.schedule.transfers import (
-    Gather,
-    Moves,
-    Transfer,
-    TransferNest,
-)
+from codegen.schedule.transfers import Gather, Moves, Transfer, TransferNest
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -96,18 +90,9 @@ def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
 
 def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
     """The transfer with its sizes as names; widths, tiles and blocks are literals of the code."""
-
-    def named(*names: str, **tables: OffsetTable) -> Transfer:
-        changed: dict[str, Any] = {name: size(name, getattr(transfer, name)) for name in names}
-        return replace(transfer, **changed | tables)
-
     match transfer:
         case Moves():
             return _moves(size, transfer)
-        case Shuffle():
-            literals = "register", "ahead", "parts", "together", "offsets", "orders"
-            others = (x.name for x in fields(Shuffle) if x.name not in literals)
-            return named(*others, offsets=OffsetTable(), orders=OffsetTable())
         case Gather():
             return replace(transfer, segments=None, buffer_bytes=size("buffer_bytes", transfer.buffer_bytes))
 
@@ -137,6 +122,7 @@ def _moves(size: _Sizes, moves: Moves) -> Moves:
     These are the extents of axes that are in super-vectors as a whole, and the strides of a packed side.
     """
     directed = {*moves.lanes, *(tile.axis for tile in moves.obeying(Tile))}
+    directed |= {x.axis for x in moves.loops if x.src_table}
     names, around = iter(NAMES), {x.axis for x in moves.around if not moves.tiles(x.axis)}
     letters = {x.axis: _another(names) for x in moves.loops if x.axis in around}
 
@@ -165,6 +151,9 @@ def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) ->
     match directive:
         case Table(side):
             return Table(side, OffsetTable())
+        case Assemble():
+            tables = OffsetTable(), OffsetTable()
+            return replace(directive, steps=size("steps", directive.steps), tables=tables)
         case Groups():
             return Groups(RowGroups())
         case Reorder(loops):

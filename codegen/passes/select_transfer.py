@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_moves import (
     chunk_moves,
@@ -21,7 +19,7 @@ from codegen.schedule.choose_moves import (
 )
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
+from codegen.schedule.shuffles import shuffled_moves
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Transfer, TransferNest
 from codegen.schedule.transposed_moves import transposed_moves
@@ -55,8 +53,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
             transfer = joined_row_moves(box, inner, schedule)
         case "interleave":
             transfer = packed_row_moves(box, inner, schedule)
-        case "shuffle":
-            transfer = _shuffle(box, schedule)
+        case "shuffle" if schedule.shuffle:
+            transfer = shuffled_moves(box, schedule.shuffle)
         case "transpose":
             assert schedule.transpose is not None, "a transpose has a TransposeSchedule"
             outer, transfer = (), transposed_moves(box, schedule.transpose)
@@ -71,36 +69,3 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their transfers in bytes
     loops = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
     return TransferNest(loops, transfer, box.entries, unit_bits)
-
-
-def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
-    """Blocks of periods along the axis, and the tables that all periods share."""
-    how = schedule.shuffle
-    if how is None:
-        raise AssertionError("a shuffle has a ShuffleSchedule")
-    offsets = period_offsets(box, how.period, how.axis, how.steps)
-    begins, orders = register_parts(offsets, how.register)
-    if begins.shape[1] > how.parts:
-        raise AssertionError(f"expected at most {how.parts} parts, got {begins.shape[1]}")
-    axis = box.axis(how.axis) if how.axis else Axis("", how.steps, 0, 0)
-    block_steps = how.steps * how.together
-    more = how.parts - begins.shape[1]
-    begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
-    orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
-    return Shuffle(
-        how.register,
-        how.ahead,
-        how.parts,
-        how.together,
-        registers=len(begins),
-        last_register=len(offsets) - how.register,
-        blocks=-(-axis.extent // block_steps),
-        block_steps=block_steps,
-        last_step=axis.extent - block_steps,
-        step_src=axis.src,
-        step_dst=axis.dst,
-        src_pitch=how.steps * axis.src,
-        dst_pitch=how.steps * axis.dst,
-        offsets=OffsetTable(listed=tuple(begins.ravel().tolist())),
-        orders=OffsetTable(listed=tuple(orders.ravel().view("<i8").tolist())),
-    )

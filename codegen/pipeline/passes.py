@@ -56,6 +56,7 @@ def transfer_passes() -> tuple[Pass, ...]:
 
     Each obeys the loops around the transfer. Stored kernels need none of these, so they are imported here.
     """
+    from codegen.passes.assemble_rows import assemble_rows
     from codegen.passes.fence_streams import fence_streams
     from codegen.passes.lower_transfer import lower_transfer
     from codegen.passes.narrow_tails import narrow_tails
@@ -74,6 +75,7 @@ def transfer_passes() -> tuple[Pass, ...]:
         lower_transfer,
         tile_axes,
         vectorize_axes,
+        assemble_rows,
         stage_tiles,
         prefetch_later_entry,
         stream_lines,

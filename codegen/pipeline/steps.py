@@ -29,7 +29,6 @@ from codegen.schedule.directives import LanesBeyond, Prefetch
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
-from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Gather,
@@ -240,10 +239,8 @@ def proven(launch: Launch) -> Launch:
 def trips_of(nest: TransferNest) -> int:
     """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
     inner = nest.transfer
-    if isinstance(inner, Moves) and inner.order:
+    if isinstance(inner, Moves) and inner.shared and not nest.loops:
         return inner.trips
-    if isinstance(inner, Shuffle) and not nest.loops:
-        return int_size(inner.blocks)
     return int_size(nest.loops[0].extent) if nest.loops else 1
 
 

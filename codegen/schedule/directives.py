@@ -149,6 +149,34 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Assemble:
+    """Assemble rows from parts of 16 source bytes, whose bytes are put in order.
+
+    A row has the bytes of some iterations of a loop, which follow each other in the destination. It is
+    written by registers. The last rows begin early enough to be full.
+
+    axis      the loop
+    rows      how many are assembled at once, from the same offsets and in the same orders
+    steps     iterations per row
+    register  bytes per register
+    parts     parts per register
+    tables    where the parts of each register begin in the source of a row, and the orders of their bytes,
+              8 per number
+    """
+
+    axis: str
+    rows: int
+    steps: Size
+    register: int
+    parts: int
+    tables: tuple[OffsetTable, OffsetTable]
+
+    def __str__(self) -> str:
+        sizes = f"rows={self.rows}, steps={self.steps}, register={self.register}, parts={self.parts}"
+        return f'Assemble("{self.axis}", {sizes})'
+
+
+@dataclass(frozen=True, slots=True)
 class Groups:
     """Move several groups of rows together; tables hold where each begins on both sides."""
 
@@ -202,6 +230,7 @@ Directive: TypeAlias = (
     | LanesBeyond
     | Tail
     | Table
+    | Assemble
     | Groups
     | CopyBlock
     | Stream

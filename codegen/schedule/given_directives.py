@@ -9,6 +9,7 @@ from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives
 from codegen.schedule.directives import (
     REST,
+    Assemble,
     CopyBlock,
     Directive,
     Groups,
@@ -63,7 +64,7 @@ def _refuse(problem: str) -> NoReturn:
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a directive holds what a text does not say."""
     match directive:
-        case Table() | Groups() | LanesBeyond() | Request() | Prefetch():
+        case Table() | Groups() | LanesBeyond() | Assemble() | Request() | Prefetch():
             return True
         case Stage(panel):
             return panel is not None

@@ -98,6 +98,9 @@ OFFSET_TABLES = "src_offsets", "dst_offsets"
 LINE_TABLE = "line_offsets"
 """The argument of a kernel for the table of packed lines."""
 
+PART_TABLES = PART_OFFSETS, PART_ORDERS = "part_offsets", "part_orders"
+"""The arguments of a kernel for parts of the source: where each begins, and the orders of their bytes."""
+
 GROUP_TABLES = GROUP_TABLE, GROUP_AHEAD = "group_offsets", "group_ahead"
 """The arguments of a kernel for the tables of row groups."""
 

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.strided_box import StridedBox
+from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.schedule.directives import Ahead, Assemble
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import Size
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Moves
 from codegen.support.dataclasses import dataclass
 
 PARTS = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16
@@ -22,9 +24,6 @@ PARTS = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16
 
 NOT_COPIED = 0x80
 """The entry of an order for a byte that another part has."""
-
-PART_OFFSETS, PART_ORDERS = "part_offsets", "part_orders"
-"""The arguments of a kernel: where the parts of each register begin, and the orders of their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +55,33 @@ class ShuffleSchedule:
         return f"periods of {period} | {self.together} together, {self.parts} parts each{long}{ahead}"
 
 
-@dataclass(frozen=True, slots=True)
-class Shuffle:
-    """Assemble periods of the destination from shuffled parts of the source, `together` at a time.
+def shuffled_moves(box: StridedBox, how: ShuffleSchedule) -> Moves:
+    """The bytes at each index of the axis, in rows that are periods.
 
-    These are a block. Each of `blocks` begins `block_steps` indices of the axis after the previous one; the
-    last one begins at index `last_step`, so that it ends with the axis. `step_src` and `step_dst` are the
-    bytes from index to index, `src_pitch` and `dst_pitch` those from period to period.
-
-    A period has `registers` of `register` bytes, the last of which begins at byte `last_register`. For each,
-    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number. Each part
-    prefetches the line `ahead` bytes after it, if that is not 0.
+    for step in 4096: for x in 3: dst[3*step + x] = src[4*step + x_offsets[x]]
+    Assemble("step", rows=4, steps=16, register=16, parts=2)
     """
-
-    register: int
-    ahead: int
-    parts: int
-    together: int
-    registers: Size
-    last_register: Size
-    blocks: Size
-    block_steps: Size
-    last_step: Size
-    step_src: Size
-    step_dst: Size
-    src_pitch: Size
-    dst_pitch: Size
-    offsets: OffsetTable
-    orders: OffsetTable
-
-    @property
-    def stream(self) -> bool:
-        """Registers are stored through the cache."""
-        return False
+    axis, offsets = box.axis(how.axis) if how.axis else Axis("", 1, 0, 0), period_offsets(box, how.period)
+    inside = Loop("x", len(offsets), 0, 1, src_table=OffsetTable(listed=tuple(offsets.tolist())))
+    loops = Loop("step", axis.extent, axis.src, axis.dst), *[inside] * (len(offsets) > 1)
+    byte, ahead = Element("u8", 8), [Ahead(how.ahead)] * bool(how.ahead)
+    return Moves(loops, byte, byte, None, (_assembled(box, how), *ahead))
 
 
-def period_offsets(box: StridedBox, period: tuple[str, ...], axis: str, steps: int) -> NDArray[np.int64]:
+def _assembled(box: StridedBox, how: ShuffleSchedule) -> Assemble:
+    """The tables of the parts of a period; parts that no register needs copy nothing."""
+    begins, orders = register_parts(period_offsets(box, how.period, how.axis, how.steps), how.register)
+    more = how.parts - begins.shape[1]
+    begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
+    orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
+    numbers = begins.ravel().tolist(), orders.ravel().view("<i8").tolist()
+    tables = OffsetTable(listed=tuple(numbers[0])), OffsetTable(listed=tuple(numbers[1]))
+    return Assemble("step", how.together, how.steps, how.register, how.parts, tables)
+
+
+def period_offsets(
+    box: StridedBox, period: tuple[str, ...], axis: str = "", steps: int = 1
+) -> NDArray[np.int64]:
     """The distance in the source of each byte of a period from its first byte."""
     offsets = np.arange(box.width)
     digits = [(n, src) for n, src, _ in box.digits(period)]

@@ -16,6 +16,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
+    Assemble,
     Directive,
     Groups,
     Reorder,
@@ -26,10 +27,16 @@ from codegen.schedule.directives import (
     Tile,
     Vectorize,
 )
-from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
+from codegen.schedule.offset_tables import (
+    GROUP_TABLES,
+    LINE_TABLE,
+    OFFSET_TABLES,
+    PART_TABLES,
+    OffsetTable,
+    RowGroups,
+)
 from codegen.schedule.panels import Panel
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
-from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size, int_size
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
@@ -114,13 +121,20 @@ class Moves:
         return tuple(name for name in self.order if name in found)
 
     @property
+    def shared(self) -> str:
+        """The loop that threads share, unless another one is around; "" if they share none."""
+        return "".join([*self.order, *(x.axis for x in self.obeying(Assemble))][:1])
+
+    @property
     def trips(self) -> int:
-        """Iterations of the first loop, which threads share; sizes are numbers still."""
-        steps = {tile.index: tile for tile in self.outer_tiles}
-        first = steps.get(self.order[0])
-        if first is None:
-            return int_size(self.axis(self.order[0]).extent)
-        return int_size(first.count) or -(-int_size(self.axis(first.axis).extent) // int_size(first.size))
+        """Iterations of the loop that threads share; sizes are numbers still."""
+        panels = {tile.index: tile.count for tile in self.outer_tiles if tile.count}
+        if self.shared in panels:
+            return int_size(panels[self.shared])
+        sizes = {tile.index: (tile.axis, int_size(tile.size)) for tile in self.outer_tiles}
+        sizes |= {x.axis: (x.axis, x.rows * int_size(x.steps)) for x in self.obeying(Assemble)}
+        axis, size = sizes.get(self.shared, (self.shared, 1))
+        return -(-int_size(self.axis(axis).extent) // size)
 
     @property
     def panel_pitch(self) -> int:
@@ -206,7 +220,7 @@ class Gather:
     stream: bool = True
 
 
-Transfer: TypeAlias = Moves | Shuffle | Gather
+Transfer: TypeAlias = Moves | Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +271,6 @@ def _loop_text(loop: Loop) -> str:
 KINDS: dict[type[Transfer], tuple[str, str]] = {
     Gather: ("gather", "gather"),
     Moves: ("elements", "copy"),
-    Shuffle: ("shuffle", "shuffle"),
 }
 """The names of kinds of transfers in text, and the prefixes of their kernels' names."""
 
@@ -271,6 +284,8 @@ def kernel_kind(transfer: Transfer) -> str:
             return "request"
         case Moves() if transfer.order:
             return "transpose"
+        case Moves() if transfer.obeying(Assemble):
+            return "shuffle"
         case Moves(convert=(_, _)):
             return "convert"
     return KINDS[type(transfer)][1]
@@ -330,8 +345,8 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
             for table in stmt.obeying(Table):
                 steps[LINE_TABLE] = table.offsets
             steps |= stmt.panel.tables if stmt.panel else {}
-        case Shuffle():
-            steps = {PART_OFFSETS: stmt.offsets, PART_ORDERS: stmt.orders}
+            for parts in stmt.obeying(Assemble):
+                steps |= zip(PART_TABLES, parts.tables, strict=True)
     return {name: step for name, step in steps.items() if isinstance(step, OffsetTable)}
 
 

@@ -56,9 +56,9 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     entries = For("entry", *ends, 1, body, (carried,))
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
-    what = f"dst[{{at}}x] = buffer[x], x < segment_bytes, where {moved}"
+    what = f"dst[entry, x] = buffer[x], x < segment_bytes, where {moved}"
     held = Alloc(MEMORY, gather.buffer_bytes, "scratch")
-    return Lowered((entries,), what, LINES_MOVED, (held,), axes=("entry",))
+    return Lowered((entries,), what, LINES_MOVED, (held,), shared="entry")
 
 
 def _views(sides: Sides) -> tuple[Statement, ...]:

@@ -23,20 +23,18 @@ class Sides:
         dst, src: the views of the innermost loop of the nest.
         in_table: whether a loop over the entries of offset tables surrounds the transfer.
         in_bits: whether the views are addressed in bits.
-        in_loops: whether other loops surround it; otherwise, threads share its first loop.
     """
 
     dst: str
     src: str
     in_table: bool
     in_bits: bool = False
-    in_loops: bool = False
 
 
 def sides_of(nest: TransferNest) -> Sides:
     """Where the transfer of a nest reads and writes."""
     around = f"_{nest.loops[-1].axis}" if nest.loops else "_entry" if nest.entries else ""
-    return Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1, bool(nest.loops))
+    return Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,6 @@ class Lowered:
             stands for the axes around it, each with a comma.
         how: the super-vectors: "Super-vectors of 64 bytes".
         prologue: statements before all loops, such as constants.
-        axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
-            loops, the first one is parallel.
         shared: the loop of `body` that threads share, if the nest has no loops and no table.
         opaque: whether the views of the innermost loop are opaque, as those of outer loops are. This makes a
             body of several loops faster, because LLVM then keeps no pointer for each loop and access.
@@ -60,7 +56,6 @@ class Lowered:
     what: str
     how: str
     prologue: tuple[Statement, ...] = ()
-    axes: tuple[str, ...] = ()
     opaque: bool = False
     shared: str = ""
 

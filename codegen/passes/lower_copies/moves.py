@@ -53,8 +53,8 @@ def lower_moves(moves: Moves, sides: Sides) -> Lowered:
     chunks = any(x.src_table for x in moves.loops) and not moves.order
     is_opaque = moves.goes_back or (moves.stream and chunks)
     what = _what(moves).replace("{at}", "{at}group, ") if moves.obeying(Groups) else _what(moves)
-    first, before = "".join(moves.order[:1]), converted_rows(block_of(moves)) if moves.order else ()
-    return Lowered(body, what, how, before, opaque=is_opaque, shared=first)
+    before = converted_rows(block_of(moves)) if moves.order else ()
+    return Lowered(body, what, how, before, opaque=is_opaque, shared=moves.shared)
 
 
 def inner_sides(moves: Moves, sides: Sides) -> Sides:
