@@ -17,6 +17,7 @@ from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.flat_memory import as_words, is_plain, least_within, values_for
 from tilejit.numpy_api.results import duplicate
+from tilejit.programs.tuning import AUTO, VectorSize
 
 FEW = 16
 """An array is first copied to C order if it has at most this many elements per index."""
@@ -29,6 +30,7 @@ def put(
     mode: Literal["raise", "wrap", "clip"] = "raise",
     *,
     threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
 ) -> None:
     """Write values to elements by their index in C order, like numpy.put but faster.
 
@@ -39,7 +41,8 @@ def put(
            [ 3,  4, -1]])
 
     An array that is not in C order is copied to C order and back. If an index is out of range, nothing is
-    written; NumPy may write some values first.
+    written; NumPy may write some values first. With `virtual_vector_size`, a kernel scatters the values in
+    super-vectors of that size.
 
     Args:
         a: the array to write to, of any strides.
@@ -48,15 +51,22 @@ def put(
             value stays.
         mode: how to handle an index out of range: "raise", "wrap" or "clip", as in NumPy.
         threads: the number of threads for the copies; None chooses it from the size.
+        virtual_vector_size: elements that move at a time; see `tilejit.kernel`. "auto" leaves them to NumPy.
 
     Raises:
         IndexError: an index is out of range, and `mode` is "raise".
         TypeError: `a` is not an array, or the indices are not integers.
         ValueError: `a` is read-only.
         KernelValueError: `threads` is less than one.
+        KernelError: `virtual_vector_size` is invalid.
     """
     if threads is not None:
         check_threads(threads)
+    if virtual_vector_size is not AUTO:
+        from tilejit.numpy_api.in_lanes import put_in_lanes  # few processes need it
+
+        put_in_lanes(a, ind, v, mode, virtual_vector_size, threads)
+        return
     if type(a) is type(ind) is type(v) is ndarray and ind.size < SIZES.small_elements:
         numpy_put(a, ind, v, mode)
         return
