@@ -19,6 +19,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, map_range
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.stage_boxes import box_stage, bytes_held
 from codegen.pipeline.stages import outgrows_caches
 from codegen.runtime.call_tables import (
@@ -30,8 +31,9 @@ from codegen.runtime.call_tables import (
     call_rows,
     call_table,
 )
-from codegen.runtime.launch import Launch
+from codegen.runtime.kernel import Kernel
 from codegen.runtime.loop_kernel import BoundKernel
+from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
 from codegen.support.caching import Cache
@@ -55,14 +57,25 @@ class StagedOperand:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
-    """Copies of each kind of block between an operand's storage and the cache.
+class BlockCopies:
+    """Copies of each kind of block between an operand's storage and the cache."""
 
-    fills_bytes  whether two blocks never share a byte
-    """
+    programs: dict[Ends, CopyProgram]
 
-    launches: dict[Ends, tuple[Launch, ...]]
-    fills_bytes: bool
+    @property
+    def fills_bytes(self) -> bool:
+        """Whether two blocks never share a byte."""
+        return all(program.fills_bytes for program in self.programs.values())
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all kinds of blocks."""
+        return tuple(step for program in self.programs.values() for step in program.steps)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The distinct kernels that the copies call."""
+        return tuple(dict.fromkeys(x for program in self.programs.values() for x in program.kernels))
 
 
 def staged_loops(dims: Dims, operands: tuple[StagedOperand | Dims, ...], bind: Bind) -> StagedLoops | None:
@@ -85,6 +98,10 @@ class StagedLoops:
     grid     the blocks
     staged   the operands that go through the cache, by their number
     direct   the strides in bytes of the other ones
+
+    Attributes:
+        reads: the copies of blocks into the cache, by the number of their operand.
+        writes: the copies of blocks out of the cache.
     """
 
     def __init__(
@@ -95,8 +112,9 @@ class StagedLoops:
         # Calls get the addresses of the operands, followed by those of the blocks in cache.
         self._cached = {k: self._count + n for n, k in enumerate(staged)}
         self._steps = {k: _steps(grid, x.access) for k, x in staged.items()}
-        self._reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
-        self._writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
+        self.reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
+        self.writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
+        self._fills_bytes = all(copies.fills_bytes for copies in self.writes.values())
         self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _kinds(grid)}
         self._tables: Cache[Dims, CallTable] = Cache(MOST_TABLES)
         blocks = list(grid.blocks())
@@ -105,6 +123,11 @@ class StagedLoops:
         for n, (_, ends) in enumerate(blocks):
             numbers[ends].append(n)
         self._numbers = {ends: np.array(each, np.int64) for ends, each in numbers.items()}
+
+    @property
+    def extents(self) -> Dims:
+        """The elements of a block along each dimension."""
+        return self._grid.extents
 
     def _strides(self, extents: Dims) -> tuple[Dims, ...]:
         """The strides of every operand as the kernel of one kind of block sees it."""
@@ -120,7 +143,7 @@ class StagedLoops:
         numbers    the bits of the numbers among the kernel's arguments
         alive      kept referenced until the last thread has finished
         """
-        if not all(stage.fills_bytes for stage in self._writes.values()):
+        if not self._fills_bytes:
             threads = 1
         run_parts(partial(self._part, addresses, numbers, alive), threads)
 
@@ -167,7 +190,7 @@ class StagedLoops:
 
     def _table(self, addresses: tuple[int, ...]) -> CallTable:
         """The copies of all blocks, for results that begin in their lines where these do."""
-        lines = tuple(at % LINE_BYTES if k in self._writes else 0 for k, at in enumerate(addresses))
+        lines = tuple(at % LINE_BYTES if k in self.writes else 0 for k, at in enumerate(addresses))
         known = self._tables.get(lines)
         if known is not None:
             return known
@@ -185,12 +208,12 @@ class StagedLoops:
         cached, steps = self._cached, self._steps
         for place, ends in self._grid.blocks():
             yield [
-                (stage.launches[ends], BufferOffsets(k, block_offset(place, steps[k]), cached[k], 0))
-                for k, stage in self._reads.items()
+                (stage.programs[ends].launches, BufferOffsets(k, block_offset(place, steps[k]), cached[k], 0))
+                for k, stage in self.reads.items()
             ]
             yield [
-                (stage.launches[ends], BufferOffsets(cached[k], 0, k, block_offset(place, steps[k])))
-                for k, stage in self._writes.items()
+                (stage.programs[ends].launches, BufferOffsets(cached[k], 0, k, block_offset(place, steps[k])))
+                for k, stage in self.writes.items()
             ]
 
 
@@ -205,7 +228,7 @@ def _steps(grid: BlockGrid, access: AccessMap) -> Dims:
     return steps
 
 
-def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> _Stage:
+def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> BlockCopies:
     access = operand.access
     low, high = map_range(access)
     streams = not reads and outgrows_caches(2 * ((high - low) * access.unit_bits // 8))
@@ -213,5 +236,4 @@ def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> _Stage:
         ends: box_stage(access, operand.element, grid, ends, reads=reads, streams=streams)
         for ends in grid.ends()
     }
-    launches = {ends: program.launches for ends, program in programs.items()}
-    return _Stage(launches, all(program.fills_bytes for program in programs.values()))
+    return BlockCopies(programs)

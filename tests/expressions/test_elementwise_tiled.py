@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -178,3 +179,39 @@ def test_nothing_outside_the_arrays_is_touched(layout: str, at_end: bool) -> Non
     assert target.untouched()
     tj.elementwise(lambda a: a * 2)(plain, out=out, where=x > 0.5)
     assert np.array_equal(out.unpack(), x * 2)
+
+
+def test_the_source_shows_the_packing() -> None:
+    """Block by block: padding, reads, the kernel and writes, in the order in which they run."""
+    run = tj.elementwise(lambda a, b: a * 2 + b)
+    x = RNG.random((1003, 517), np.float32)
+    run(tj.pack(x, "{0,1:T(8,128)}"), x, layout="{1,0:T(8,128)}")
+    titles = [line[2:] for line in run.source.splitlines() if re.match("# (The|Each|All)", line)]
+    assert titles[:2] == ["The padding of out0", "Each block of x0, into the cache"]
+    assert re.fullmatch(r"Each block of \d+x\d+ elements", titles[2])
+    assert titles[3:] == ["Each block of out0, from the cache"]
+    parts = re.split("(?m)^# (?:The|Each|All)[^\n]*\n", run.source)[1:]
+    assert all("def " in part for part in parts)
+    assert "def expression_" in parts[2]
+    assert "transposed(" in parts[1]
+    assert run.schedule.count("# ") == 4
+    for kernel in re.findall(r"def (\w+)\(", run.source):
+        assert kernel in run.llvm
+    assert "fill" in parts[0]
+    assert run.asm
+
+
+def test_the_source_of_small_results_shows_their_pack() -> None:
+    """It is that of `plan_pack`; plain calls that follow show none, also where native code answers them."""
+    run = tj.elementwise(lambda a, b: (a + b, a > b))
+    x = RNG.random(SMALL, np.float32)
+    run(x, x)
+    plain = run.source
+    run(x, x, layout="{1,0:T(8,128)}")
+    packs = [tj.plan_pack("{1,0:T(8,128)}", SMALL, dtype).source for dtype in (np.float32, bool)]
+    titles = ("# All elements", "# Result 0 is packed", "# Result 1 is packed")
+    expected = [f"{title}\n{text}" for title, text in zip(titles, (plain, *packs), strict=True)]
+    assert run.source == "\n".join(expected)
+    for _ in range(100):
+        run(x, x)
+        assert run.source == plain

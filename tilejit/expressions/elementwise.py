@@ -31,7 +31,8 @@ class Elementwise(Engine[Parameters, Result]):
     array([12., 24.])
 
     `tilejit.elementwise` creates it. `schedule`, `source`, `llvm`, `asm` and `report()` describe the kernel
-    of this thread's last call.
+    of this thread's last call. If that call packed its results into tiles, the first four also have the
+    copies that did it.
 
     Attributes:
         python: the Python function.

@@ -14,6 +14,7 @@ from tilejit.arrays.memory import Array, address
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result
 from tilejit.expressions.outputs import copied_if_overlapping
+from tilejit.expressions.packing import Packing, Text
 from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
@@ -26,10 +27,11 @@ from tilejit.kernels.tuning import tuned
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """An expression computed block by block, and the program of its last block."""
+    """An expression computed block by block, the program of its last block, and the names of its operands."""
 
     loops: StagedLoops
     program: LoopProgram
+    names: tuple[str, ...]
 
 
 class Engine(DirectLoops[Parameters, Result]):
@@ -49,6 +51,35 @@ class Engine(DirectLoops[Parameters, Result]):
         self._block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
         self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
         self._orders: Cache[tuple[Any, ...], tuple[Order, ...]] = Cache()
+
+    def ran(self, program: LoopProgram, packing: Callable[[], Packing] | None = None) -> None:
+        """Record that this thread's last call ran this program from Python, and how it packed the results."""
+        super().ran(program)
+        self._last.packing = packing
+
+    @property
+    def schedule(self) -> str:
+        """How super-vectors map to registers and threads, and how results are packed into tiles."""
+        return self._with_packing("schedule", super().schedule)
+
+    @property
+    def source(self) -> str:
+        """The Python source that Numba compiles: the kernel, and the copies that pack its results."""
+        return self._with_packing("source", super().source)
+
+    @property
+    def llvm(self) -> str:
+        """The optimized LLVM IR of the kernel, and of the copies that pack its results."""
+        return self._with_packing("llvm", super().llvm)
+
+    @property
+    def asm(self) -> str:
+        """The machine code of the kernel, and of the copies that pack its results, as assembly text."""
+        return self._with_packing("asm", super().asm)
+
+    def _with_packing(self, which: Text, own: str) -> str:
+        packing = None if self._last_answer() else getattr(self._last, "packing", None)
+        return packing().text(which, own) if packing else own
 
     def call(
         self,

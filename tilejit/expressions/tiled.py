@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from tilejit.copies.convert import pack
 from tilejit.expressions.engine import BlockPlan, Engine
 from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order
 from tilejit.expressions.outputs import check_array, check_dtype, check_written, given_outputs
+from tilejit.expressions.packing import PackOf, packing_of_blocks, packing_of_results, padding_of_result
 from tilejit.expressions.recorded import (
     NO_ARRAYS,
     array_name,
@@ -39,9 +41,7 @@ from tilejit.kernels.program import LoopProgram
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.padding import padding_bytes
 from tilejit.programs.compiled import buffer_element
-from tilejit.programs.pack_programs import padding_program
 from tilejit.programs.tuning import Casting, Padding
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray, address_of
@@ -194,10 +194,13 @@ class _Call:
             sum(x.nbytes for x in (*ins.values(), *targets)),
             slowness_of(plan.program.function),
         )
-        for target in targets:
+        padded: dict[str, Spec] = {}
+        for k, target in enumerate(targets):
             if isinstance(target, TiledArray) and mask is None:
-                _write_padding(target, threads)
-        self.e.ran(plan.program)
+                pads = padding_of_result(target.layout, threads)
+                pads.run(0, address_of(target), threads, alive=target)
+                padded[f"out{k}"] = target.layout
+        self.e.ran(plan.program, partial(packing_of_blocks, plan.names, plan.loops, padded))
         numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         operands = [*ins.values(), *targets]
         at = tuple(address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands)
@@ -251,7 +254,7 @@ class _Call:
             return program.kernel.bind(shapes, strides_of, {})
 
         loops = staged_loops(dims, tuple(staged(k, x) for k, x in enumerate(operands)), bind)
-        return BlockPlan(loops, program) if loops and program else None
+        return BlockPlan(loops, program, tuple(names)) if loops and program else None
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
         e, recorded = self.e, self.recorded
@@ -279,6 +282,7 @@ class _Call:
         else:
             made = self.e(*given, out=held if several else held[0], where=where)
         padding: Padding | None = None if self.mask is None else "keep"
+        packs: list[PackOf] = []
         casting: Casting = "same_kind" if self.mask is None else "unsafe"
         for target, value in zip(targets, made if several else (made,), strict=True):
             if not isinstance(target, TiledArray):
@@ -288,6 +292,9 @@ class _Call:
             if share_memory(value, target.buffer):
                 value = value.copy()
             pack(value, target.layout, out=target, padding=padding, casting=casting)
+            packs.append(PackOf(target.layout, value.shape, value.strides, value.dtype, padding, casting))
+        if 0 not in self.dims:
+            self.e.ran(self.e.program, partial(packing_of_results, packs))
 
 
 def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
@@ -302,10 +309,3 @@ def _is_computed(dtype: np.dtype[Any]) -> bool:
 def _stand_in(x: Any) -> Any:
     """For a tiled array, an array with its dtype and shape that uses the memory of one element."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, TiledArray) else x
-
-
-def _write_padding(target: TiledArray, threads: int) -> None:
-    """Write padding as `pack` does: the layout's own value, or 0."""
-    spec = target.layout
-    fill = padding_bytes(spec.padding_value, spec.element)
-    padding_program(spec, fill, threads).run(0, address_of(target), threads, alive=target)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # stored copies load none of these
-    from codegen import CopyProgram, Kernel, StagedProgram, Step
+    from codegen import Kernel, Step
+
+
+class Compiled(Protocol):
+    """A compiled copy, or several: their boxes and kernels."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all boxes."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The distinct kernels."""
 
 
 class Stages(ABC):
@@ -17,7 +29,7 @@ class Stages(ABC):
 
     @property
     @abstractmethod
-    def _compiled(self) -> CopyProgram | StagedProgram:
+    def _compiled(self) -> Compiled:
         """The copy."""
 
     @property
