@@ -305,6 +305,29 @@ def test_sizes_of_super_vectors(text: str, size: Any) -> None:
     np.testing.assert_array_equal(target.buffer.view(np.uint8), wanted.buffer.view(np.uint8))
 
 
+@pytest.mark.parametrize("size", [64, (4, 32)], ids=str)
+def test_calls_with_a_size_are_planned_once(size: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of as many other tiles compile nothing; another size does."""
+    spec = tj.Shape.parse("f32[64,1024]{1,0:T(8,128)}")
+    t = filled(spec)
+    everything = tj.gather_tiles(t, np.arange(64))
+    first = tj.gather_tiles(t, np.array([3, 1]), virtual_vector_size=size)
+    target = tj.TiledArray(np.zeros_like(t.buffer), t.layout)
+    tj.scatter_tiles(target, np.array([3, 1]), first, virtual_vector_size=size)
+
+    def refuse(*arguments: Any, **keywords: Any) -> Any:
+        raise AssertionError("the copy is compiled again")
+
+    monkeypatch.setattr("tilejit.copies.tiles.compiled", refuse)
+    for ids in ([0, 5], [7, 7], [63, 2]):
+        tiles = tj.gather_tiles(t, np.array(ids), virtual_vector_size=size)
+        assert same(tiles, everything[ids], spec)
+    tj.scatter_tiles(target, np.array([5, 0]), first, virtual_vector_size=size)
+    assert same(tj.gather_tiles(target, np.array([5, 0]), virtual_vector_size=size), first, spec)
+    with pytest.raises(AssertionError, match="compiled again"):
+        tj.gather_tiles(t, np.array([3, 1]), virtual_vector_size=48)
+
+
 def test_an_explanation_shows_the_size() -> None:
     t = filled(tj.Shape.parse("f32[64,1024]{1,0:T(8,128)}"))
     shown = tj.explain(tj.gather_tiles, t, [3, 1], virtual_vector_size=32)

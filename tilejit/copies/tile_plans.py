@@ -30,6 +30,7 @@ from tilejit.copies.packed_tiles import copy_of_one
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs import direct_policy
 from tilejit.programs.native_calls import lent_scratch
+from tilejit.programs.tuning import DEFAULT, Tuning
 from tilejit.tiled.outputs import check_target
 from tilejit.tiled.sides import ArraySide, TiledSide
 from tilejit.tiled.tile_grid import INDEX_DTYPE, Grid
@@ -174,7 +175,7 @@ def quick_indices(ids: Any) -> Integers | None:
     return np.ascontiguousarray(ids, INDEX_DTYPE)
 
 
-def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
+def run_known(t: Any, ids: Any, held: Any, threads: Any, tuning: Tuning, *, into: bool) -> Any:
     """Answer a call with the plan of an earlier call; None if there is no plan, or if it does not answer.
 
     Args:
@@ -182,12 +183,13 @@ def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
         ids: the numbers of the tiles.
         held: the destination or source of the tiles; None for a new array.
         threads: the number of threads, or None.
+        tuning: how the copy is compiled.
         into: whether tiles are copied into `t`.
     """
     indices = quick_indices(ids)
     if indices is None:
         return None
-    key = _key(t, indices, held, threads, into)
+    key = _key(t, indices, held, threads, tuning, into)
     found = _plans.get(key) if key else None
     if found is None or found[1] is None:
         return None
@@ -200,6 +202,7 @@ def tile_plan(
     indices: Integers,
     held: Any,
     threads: int | None,
+    tuning: Tuning,
     compiled: Compile,
     *,
     into: bool,
@@ -213,12 +216,13 @@ def tile_plan(
         indices: the numbers of the tiles.
         held: the destination or source of the tiles.
         threads: the number of threads, or None.
+        tuning: how the copy is compiled; copies of packed elements have no options, and no plan with them.
         compiled: compiles the copy.
         into: whether tiles are copied into `t`.
         fresh: whether calls allocate a new array like `held`.
     """
-    key = _key(t, indices, None if fresh else held, threads, into)
-    if key is None:
+    key = _key(t, indices, None if fresh else held, threads, tuning, into)
+    if key is None or (t.layout.packed and tuning is not DEFAULT):
         return None
     found = _plans.get(key)
     if found is None:
@@ -227,17 +231,20 @@ def tile_plan(
     return found[1]
 
 
-def _key(t: Any, indices: Integers, held: Any, threads: Any, into: bool) -> tuple[Any, ...] | None:
+def _key(
+    t: Any, indices: Integers, held: Any, threads: Any, tuning: Tuning, into: bool
+) -> tuple[Any, ...] | None:
     """The key that calls share if one plan answers them; None for arguments of other types."""
     if not isinstance(t, TiledArray) or not (threads is None or type(threads) is int):
         return None
     if type(held) is ndarray:
-        return id(t.layout), indices.shape, held.shape, held.strides, held.dtype, threads, into
+        laid = held.shape, held.strides, held.dtype
+        return id(t.layout), indices.shape, *laid, threads, tuning.virtual_vector_size, into
     if held is None:
-        return id(t.layout), indices.shape, threads, into
+        return id(t.layout), indices.shape, threads, tuning.virtual_vector_size, into
     if not isinstance(held, TiledArray):
         return None
-    return id(t.layout), indices.shape, id(held.layout), threads, into
+    return id(t.layout), indices.shape, id(held.layout), threads, tuning.virtual_vector_size, into
 
 
 def _new_plan(

@@ -130,14 +130,14 @@ def gather_tiles(
         TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
-    if virtual_vector_size is AUTO:
-        done: Array | TiledArray | None = run_known(t, given, out, threads, into=False)
-        if done is not None:
-            return done
+    tuning = _tuning(virtual_vector_size)
+    done: Array | TiledArray | None = run_known(t, given, out, threads, tuning, into=False)
+    if done is not None:
+        return done
     grid = _grid_of(t)
     chosen = _chosen(grid, given)
     result = _output(out, (len(chosen.numbers), *grid.tile), t)
-    _copy_tiles(t, grid, chosen, result, threads, virtual_vector_size, fresh=out is None)
+    _copy_tiles(t, grid, chosen, result, threads, virtual_vector_size, tuning, fresh=out is None)
     if not isinstance(out, np.ndarray):
         return result
     if extends_sign(t.layout, out.dtype):
@@ -184,11 +184,12 @@ def scatter_tiles(
         TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
-    known = virtual_vector_size is AUTO and type(duplicates) is str and duplicates in _DUPLICATES
-    if known and values is not None and run_known(t, given, values, threads, into=True) is not None:
+    tuning = _tuning(virtual_vector_size)
+    known = values is not None and type(duplicates) is str and duplicates in _DUPLICATES
+    if known and run_known(t, given, values, threads, tuning, into=True) is not None:
         return
     grid, chosen, kept = _scattered(t, given, values, duplicates)
-    _copy_tiles(t, grid, chosen, kept, threads, virtual_vector_size, into=True)
+    _copy_tiles(t, grid, chosen, kept, threads, virtual_vector_size, tuning, into=True)
 
 
 def gather_program(t: TiledArray, ids: Any, out: Any, threads: int, size: Any) -> CopyProgram:
@@ -219,7 +220,7 @@ def _program(
     t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, size: Any, *, into: bool
 ) -> CopyProgram:
     """The copy of these tiles; for packed elements, the copy of one tile, which runs for each."""
-    tuning = read_tuning(size, STRUCTURE, tune=False)
+    tuning = _tuning(size)
     if not t.layout.packed or grid.tile_bytes is None or 0 in held.shape:
         return _compiled(t, grid, numbers, held, threads, tuning, into=into)
     if tuning is not DEFAULT:
@@ -231,6 +232,15 @@ def _program(
             "  explain each one, with an array in between"
         )
     return one.program
+
+
+def _tuning(size: Any) -> Tuning:
+    """How copies of tiles are compiled with such a `virtual_vector_size`.
+
+    Raises:
+        LayoutError, TypeError: it is invalid.
+    """
+    return DEFAULT if size is AUTO else read_tuning(size, STRUCTURE, tune=False)
 
 
 def _compiled(
@@ -290,6 +300,7 @@ def _copy_tiles(
     held: Any,
     threads: int | None,
     size: Any,
+    tuning: Tuning,
     *,
     into: bool = False,
     fresh: bool = False,
@@ -303,6 +314,7 @@ def _copy_tiles(
         held: an array [n, *tile], or a TiledArray of that shape.
         threads: the number of threads, or None.
         size: that of super-vectors.
+        tuning: the same, read.
         into: whether tiles are copied from `held` into the buffer of `t`.
         fresh: whether calls like this one allocate a new array like `held`.
     """
@@ -310,16 +322,14 @@ def _copy_tiles(
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
     threads = None if threads is None else index(threads)
     _, held_at, _ = side_of(held)
-    tuning = read_tuning(size, STRUCTURE, tune=False)
 
     def copied(tiles: Table) -> CopyProgram:
         """The copy of these tiles."""
         return _compiled(t, grid, tiles, held, count, tuning, into=into)
 
-    if tuning is DEFAULT:
-        plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
-        if plan is not None and plan(t, chosen.indices, held) is not None:
-            return
+    plan = tile_plan(t, grid, chosen.indices, held, threads, tuning, copied, into=into, fresh=fresh)
+    if plan is not None and plan(t, chosen.indices, held) is not None:
+        return
     tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
         copy = _scatter_packed if into else _gather_packed
