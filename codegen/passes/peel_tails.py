@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from codegen.ir.building import least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import Carried, For, Function, If, Let, Statement
+from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import in_sizes, map_value, map_values, resized
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.line_heads import line_head, streaming
@@ -26,6 +26,7 @@ def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
              for j in 0..j_whole step 64: C[j] = A[j] [64]
              for j in j_whole..m step 16: C[j] = A[j] [16]                j_live = min(m - j, 16) lanes
 
+    After blocks of one register, the tail has at most one iteration, which its second bound says.
     A block that the schedule prints whole is one value of 64 lanes, which LLVM splits into registers.
 
     A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
@@ -113,8 +114,8 @@ class _Peel:
             self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
         return replace(strips, body=body, carried=tuple(carried))
 
-    def vector_loop(self, loop: For, plan: VectorLoop) -> list[Statement]:
-        """Full blocks of registers, then the tail."""
+    def vector_loop(self, loop: For, plan: VectorLoop, most: int = MANY) -> list[Statement]:
+        """Full blocks of registers, then the tail; there are at most `most` iterations."""
         lets, first, last = named_ends(loop, self.names)
         out: list[Statement] = [*lets]
         step, block = loop.step // loop.size, plan.lanes * plan.registers
@@ -127,8 +128,10 @@ class _Peel:
             out += [*made, head]
             full = _going_on(full)
             once_streamed, full = streaming(once, plan.streamed), streaming(full, plan.streamed)
-        whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
-        out.append(with_ends(full, begin, whole))
+        whole = begin
+        if most >= block or loop.carried:
+            whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
+            out.append(with_ends(full, begin, whole))
         once = _going_on(once)
         sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape}
         if plan.streamed and plan.registers > 1:
@@ -136,7 +139,12 @@ class _Peel:
             out.append(with_ends(_going_on(once_streamed), whole, done))
             whole = done
         if plan.tail == "mask":
-            out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
+            full_before = plan.lanes if plan.streamed else block
+            if min(most, full_before - 1) < plan.lanes and not loop.carried:
+                part = replace(once, lower=(whole,), upper=(last, plus(whole, once.step)))
+                out.append(self.live(part, last, full=False))
+            else:
+                out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
         elif plan.tail and plan.registers > 1:
             done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
             out += self.with_sums(with_ends(once, whole, done), sums)
@@ -155,10 +163,11 @@ class _Peel:
         out.append(Let(self.names.name(f"{loop.index}_{what}"), IndexValue(end)))
         return index_symbol(out[-1].name)  # type: ignore[union-attr]
 
-    def live(self, loop: For, last: Index) -> For:
-        """A loop whose last iteration has fewer active lanes, which a local counts."""
+    def live(self, loop: For, last: Index, *, full: bool = True) -> For:
+        """A loop whose last iteration has fewer active lanes, which a local counts; some may be full."""
         name, step = self.names.name(f"{loop.index}_live"), loop.step // loop.size
-        count = least(iterations(index_symbol(loop.index), last, step), loop.size)
+        left = iterations(index_symbol(loop.index), last, step)
+        count = least(left, loop.size) if full else left
         return replace(loop, body=(Let(name, IndexValue(count)), *loop.body), live=name)
 
     def with_sums(self, loop: For, sums: dict[str, Local]) -> list[Statement]:
@@ -258,7 +267,8 @@ class _Peel:
         out.append(replace(rows, step=plan.side * row_step, size=plan.side, lanes=plan.side, body=(lanes,)))
         if plan.lane_tail:
             rest = with_ends(resized(loop, 1, 0), whole, last)  # type: ignore[arg-type]
-            single = replace(rows, step=row_step, size=1, body=tuple(self.vector_loop(rest, plan.rest)))
+            row = tuple(self.vector_loop(rest, plan.rest, plan.side - 1))
+            single = replace(rows, step=row_step, size=1, body=row)
             out.append(If((before(whole, last, step),), (single,)))
         return tuple(out)
 

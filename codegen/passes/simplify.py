@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, count
+from typing import TypeAlias
 
 from codegen.ir.building import minus
 from codegen.ir.index import (
@@ -42,7 +43,7 @@ RELATIONS = {"lt": (-1,), "le": (-1, 0), "gt": (1,), "ge": (0, 1), "eq": (0,), "
 
 
 def simplify(function: Function, _: object = None) -> Function:
-    """Evaluate numbers, take branches whose tests are decided, and unroll loops of one iteration.
+    """Evaluate numbers, take branches whose tests are decided, and unroll loops of at most one iteration.
 
     Calls for no element and addresses that nothing uses are removed as well.
 
@@ -59,23 +60,36 @@ def simplify(function: Function, _: object = None) -> Function:
     return replace(function, body=rewrite_body(body, lambda node: _where_used(node, used)))
 
 
+Tests: TypeAlias = frozenset[Compare]
+"""Comparisons that hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Simplify:
     """The pass over a function; `taken` are the names that it assigns."""
 
     taken: set[str]
 
-    def body(self, body: Body, known: Mapping[str, int], outer: frozenset[str] = frozenset()) -> Body:
+    def body(
+        self,
+        body: Body,
+        known: Mapping[str, int],
+        outer: frozenset[str] = frozenset(),
+        holding: Tests = frozenset(),
+    ) -> Body:
         """A body, given the numbers that names stand for.
 
-        outer  the names that are assigned around it
+        outer    the names that are assigned around it
+        holding  the tests around it, which hold
         """
         made, numbers, visible = list[Statement](), dict(known), set(outer)
         for k, node in enumerate(body):
             assigned = set(_assigned(node))
             numbers = {name: n for name, n in numbers.items() if name not in assigned}
+            changed = assigned | ({node.index} if isinstance(node, For) else set())
+            holding = frozenset(test for test in holding if not changed & _symbols(test))
             node, later = _evaluated(node, numbers), body[k + 1 :]
-            simple = self.decided(node, numbers, frozenset(visible))
+            simple = self.decided(node, numbers, frozenset(visible), holding)
             own, others = _own(simple), visible.union(*map(_assigned, later))
             if isinstance(node, If):  # a branch may assign a name again for what follows
                 again = others.intersection(own) & (outer | {*names_of(later)})
@@ -100,39 +114,49 @@ class _Simplify:
                 self.taken.add(names[name])
         return tuple(_renamed(node, names) for node in body) if names else body
 
-    def decided(self, node: Statement, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
+    def decided(
+        self, node: Statement, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests
+    ) -> Body:
         """A statement without what numbers decide."""
         match node:
             case If():
-                return self.branch(node, numbers, outer)
+                return self.branch(node, numbers, outer, holding)
             case For():
-                return self.iterated(node, numbers, outer)
+                return self.iterated(node, numbers, outer, holding)
             case Call(name, operands) if (counts := instruction(name).active) is not None:
                 number = operands[counts.operand]
                 return () if isinstance(number, Affine) and number_in(number) == 0 else (node,)
         return (node,)
 
-    def branch(self, node: If, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
+    def branch(self, node: If, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests) -> Body:
         """A branch without decided tests, or the statements that run."""
-        results = [_holds(test) if isinstance(test, Compare) else None for test in node.tests]
-        then, otherwise = self.body(node.body, numbers, outer), self.body(node.otherwise, numbers, outer)
+        results = [
+            (test in holding or _holds(test)) if isinstance(test, Compare) else None for test in node.tests
+        ]
+        here = holding.union(test for test in node.tests if isinstance(test, Compare))
+        then = self.body(node.body, numbers, outer, here)
+        otherwise = self.body(node.otherwise, numbers, outer, holding)
         if False in results:
             return otherwise
         unknown = tuple(test for test, holds in zip(node.tests, results, strict=True) if holds is None)
         return (If(unknown, then, otherwise),) if unknown else then
 
-    def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str]) -> Body:
-        """A loop; its body if it runs once, and what it carries if it never runs."""
-        trips, is_exact = most_trips(loop), len(loop.lower) == len(loop.upper) == 1
+    def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests) -> Body:
+        """A loop; its body if it runs once, under a test if at most once, and what it carries if never."""
+        trips = most_trips(loop)
         if trips == 0:
             carried = (c for c in loop.carried if c.start != Local(c.name, c.start.dtype, c.start.shape))
             return tuple(Let(c.name, c.start) for c in carried)
-        if trips == 1 and is_exact and not loop.carried and not loop.live and loop.size == 1:
+        if trips == 1 and len(loop.lower) == 1 and not loop.carried and not loop.live and loop.size == 1:
             (first,) = loop.lower
-            return self.body(
-                tuple(substituted(each, loop.index, first) for each in loop.body), numbers, outer
-            )
-        return (replace(loop, body=self.body(loop.body, numbers, outer)),)
+            once = tuple(substituted(each, loop.index, first) for each in loop.body)
+            tests = tuple(Compare(first, "lt" if loop.step > 0 else "gt", upper) for upper in loop.upper)
+            return self.branch(If(tests, once), numbers, outer, holding)
+        return (replace(loop, body=self.body(loop.body, numbers, outer, holding)),)
+
+
+def _symbols(test: Compare) -> set[str]:
+    return index_symbols(test.left) | index_symbols(test.right)
 
 
 def _own(body: Body) -> list[str]:

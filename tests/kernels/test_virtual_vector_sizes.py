@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -280,3 +281,25 @@ def test_sizes_for_more_loops_than_there_are() -> None:
     square = tj.kernel(virtual_vector_size=(2, 4, 64))(scaled).specialize(*arrays((20, 100)))
     assert "Vectorize(i=4, j=64)" in square.schedule
     assert "not 2x4x64 as no nest has so many loops" in square.schedule
+
+
+def test_what_is_left_of_one_register_is_no_loop() -> None:
+    """Fewer iterations than lanes are left, so a test is enough; square blocks leave no full register."""
+    source = source_of(triad, "hw")
+    assert re.findall(r"for \w+ in .*|if .*:", source) == [
+        f"for i in range(begin, i_whole, {hardware_lanes()}):",
+        "if i_whole < end:",
+    ]
+    edge = source_of(turned, "auto", (70, 70)).partition("if j_whole <")[2].partition("for i_3")[0]
+    assert re.findall(r"for (\w+) in", edge) == ["i_2"]
+    assert "load_f32x" in edge
+    for size in ("hw", "auto"):
+        for extent in (1, 15, 16, 17, 40):
+            check(triad, (extent,), virtual_vector_size=size)
+            check(turned, (extent, extent), virtual_vector_size=size)
+
+
+def hardware_lanes() -> int:
+    """The f32 lanes of a register."""
+    (lanes,) = {int(x) for x in re.findall(r"store_f32x(\d+)_first", source_of(triad, 1000))}
+    return lanes

@@ -139,3 +139,26 @@ def test_loop_kernels_of_one_shape_have_no_dead_code(columns: int, tail: str) ->
             assert len(range(*map(int, bounds))) > (
                 source is kernel.source
             )  # a loop that carries may run once
+
+
+def test_a_loop_of_at_most_one_iteration_is_a_branch() -> None:
+    """The bound that is one step away is decided; the other one is a test."""
+    once = loop("x", "start", "n", moved(index_symbol("x")), step=64)
+    once = replace(once, upper=(plus("n"), plus("start", 64)))
+    expected = If((compare("start", "lt", "n"),), (moved(index_symbol("start")),))
+    assert simplified(once) == (expected,)
+    backwards = replace(once, upper=(plus("n"), plus("start", -64)), step=-64)
+    assert simplified(backwards) == (replace(expected, tests=(compare("start", "gt", "n"),)),)
+    assert simplified(replace(once, upper=(plus("n"), plus("start", 128)))) != (expected,)
+
+
+def test_tests_that_hold_are_not_repeated() -> None:
+    """Until a name in them is assigned again; what follows `otherwise` is tested."""
+    test, move = compare("n", "lt", "m"), moved(64)
+    inner = If((test,), (move,))
+    assert simplified(If((test,), (moved(0), inner))) == (If((test,), (moved(0), move)),)
+    assert simplified(If((test,), (loop("k", 0, "m", inner),))) == (If((test,), (loop("k", 0, "m", move),)),)
+    changed = If((test,), (let("n", plus("m", 1)), inner, moved(index_symbol("n"))))
+    assert inner in simplified(changed)[0].body  # type: ignore[union-attr]
+    assert simplified(If((test,), (move,), (inner,))) == (If((test,), (move,), (inner,)),)
+    assert simplified(If((test,), (move,)), inner) == (If((test,), (move,)), inner)
