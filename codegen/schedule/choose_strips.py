@@ -40,6 +40,7 @@ def strips_text(function: Function, register_bytes: int) -> str:
     """The strips of a super-vectorized function, and why loops over super-vectors have none.
 
     "strips in blocks of 16x16"    "no strips, since a super-vector is one block of 64"
+    "strips in blocks of 4, each ends in a partial register (8 would not)"
     """
     found = _strips(function, function.body, register_bytes)
     return " and ".join(dict.fromkeys(each.text for each in found if each.text))
@@ -77,8 +78,21 @@ def _strips(
         elif blocks == sizes:
             yield _Strips(text=f"no strips, since a super-vector is one block of {shape}")
         else:
-            yield _Strips(blocks, sizes, f"strips in blocks of {shape}")
+            yield _Strips(
+                blocks, sizes, f"strips in blocks of {shape}{_partial(nest, blocks, register_bytes)}"
+            )
         yield from (_Strips() for statement in flat(loop.body) if isinstance(statement, For))
+
+
+def _partial(nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:
+    """What the report adds if every strip ends in a partial register, which costs more than a full one."""
+    lanes, _ = lanes_and_registers(nest[-1], register_bytes)
+    is_square = len(nest) > 1 and blocks[-2] == blocks[-1]
+    sides = blocks if is_square else (*blocks[:-1], lanes)
+    full = tuple(-(-loop.size // side) * side for loop, side in zip(nest, sides, strict=True))
+    if full == tuple(loop.size for loop in nest):
+        return ""
+    return f", each ends in a partial register ({'x'.join(map(str, full))} would not)"
 
 
 def _depth(body: Sequence[Statement]) -> int:

@@ -283,6 +283,23 @@ def test_sizes_for_more_loops_than_there_are() -> None:
     assert "not 2x4x64 as no nest has so many loops" in square.schedule
 
 
+@pytest.mark.parametrize("python", [scaled, turned])
+@pytest.mark.parametrize("size", [7, 100, 1001, (3, 7), (20, 36), (32, 256)], ids=str)
+def test_the_report_names_partial_registers(python: Callable[..., None], size: Any) -> None:
+    """They may cost more than scalar code; the size that it proposes has none."""
+    pattern = r", each ends in a partial register \(([\dx]+) would not\)"
+    schedule = tj.kernel(virtual_vector_size=size)(python).specialize(*arrays((70, 70))).schedule
+    found = re.search(pattern, schedule)
+    assert (found is None) == (size == (32, 256))
+    if found is not None:
+        proposed = tuple(map(int, found[1].split("x")))
+        assert all(
+            n >= given for n, given in zip(proposed, size if isinstance(size, tuple) else [size], strict=True)
+        )
+        other = tj.kernel(virtual_vector_size=proposed)(python).specialize(*arrays((70, 70)))
+        assert "partial register" not in other.report()
+
+
 def test_what_is_left_of_one_register_is_no_loop() -> None:
     """Fewer iterations than lanes are left, so a test is enough; square blocks leave no full register."""
     source = source_of(triad, "hw")
