@@ -19,7 +19,7 @@ NEVER_OF_OTHERS = (
 
 NEVER_OF_OURS = (
     *("codegen.backend.build", "codegen.simd.routines", "codegen.runtime.loop_kernel"),
-    *("codegen.pipeline.lower_nest", "codegen.passes.lower_transfer", "codegen.ir.nodes", "codegen.emit"),
+    *("codegen.pipeline.lower_nest", "codegen.passes.lower_copy", "codegen.ir.nodes", "codegen.emit"),
     *("codegen.frontend.python_ast", "codegen.ir.dtypes", "codegen.ir.interpreter"),
     "codegen.analysis.bounds",
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
@@ -29,7 +29,7 @@ NEVER_OF_OURS = (
     *("tilejit.copies.explanations", "tilejit.copies.relayouts", "tilejit.copies.tiles"),
     *("tilejit.cute.compose", "tilejit.cute.products", "tilejit.layout.bridge"),
     *("codegen.pipeline.copies", "codegen.pipeline.passes", "codegen.passes", "codegen.frontend"),
-    *("codegen.schedule.schedule", "codegen.schedule.transfers", "codegen.schedule.choose"),
+    *("codegen.schedule.schedule", "codegen.schedule.copy_nest", "codegen.schedule.choose"),
     *("codegen.schedule.vector_size", "codegen.schedule.machine_size"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),

@@ -11,14 +11,14 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.nodes import For, Function, Let, Prefetch, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load, Local, Op, VectorShape
-from codegen.passes.lower_copies.lowered import sides_of
+from codegen.passes.sides import sides_of
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead, Assemble
+from codegen.schedule.loops import Size
 from codegen.schedule.offset_tables import PART_OFFSETS, PART_ORDERS
-from codegen.schedule.transfer_loops import Size
-from codegen.schedule.transfers import Moves, TransferNest
 
 
-def assemble_rows(function: Function, nest: TransferNest) -> Function:
+def assemble_rows(function: Function, nest: CopyNest) -> Function:
     """Assemble several rows at once, the same register of each at a time.
 
     before:  for step in 0..step_extent: for x in 0..x_extent:
@@ -36,20 +36,19 @@ def assemble_rows(function: Function, nest: TransferNest) -> Function:
     The last register of a row overlaps the one before it, and so do the last rows. Threads share the blocks
     if no loop is around. `Ahead` requests what follows each part in the source.
     """
-    moves = nest.transfer
-    if not isinstance(moves, Moves) or not moves.obeying(Assemble):
+    if not nest.obeying(Assemble):
         return function
-    (how,) = moves.obeying(Assemble)
+    (how,) = nest.obeying(Assemble)
 
     def assembled(node: Statement) -> Body:
-        return _blocks(nest, moves, how) if isinstance(node, For) and node.index == how.axis else (node,)
+        return _blocks(nest, how) if isinstance(node, For) and node.index == how.axis else (node,)
 
     return replace(function, body=rewrite_body(function.body, assembled))
 
 
-def _blocks(nest: TransferNest, moves: Moves, how: Assemble) -> Body:
+def _blocks(nest: CopyNest, how: Assemble) -> Body:
     """The loop over blocks of rows, after the sizes that all of them share."""
-    sides, (step, *inside), before = sides_of(nest), moves.loops, list[Statement]()
+    sides, (step, *inside), before = sides_of(nest), nest.loops, list[Statement]()
 
     def size(name: str, value: Index) -> Size:
         """A number, or a name for a size that is known at run time."""
@@ -66,7 +65,7 @@ def _blocks(nest: TransferNest, moves: Moves, how: Assemble) -> Body:
     at = least(times("register", how.register), minus(row_bytes, how.register))
     lanes = _lanes(how, how.register, dst_pitch)
     store = Store("dst_block", (at,), Local(f"assembled_{how.parts - 1}", "bits8", lanes[0]), *lanes[1:])
-    parts = tuple(statement for k in range(how.parts) for statement in _part(moves, how, k, src_pitch))
+    parts = tuple(statement for k in range(how.parts) for statement in _part(nest, how, k, src_pitch))
     block = (
         let(step.axis, least(times("block", block_steps), minus(step.extent, block_steps))),
         View("src_block", sides.src, times(step.axis, step.src)),
@@ -74,10 +73,10 @@ def _blocks(nest: TransferNest, moves: Moves, how: Assemble) -> Body:
         loop("register", 0, registers, *parts, store),
     )
     blocks = quotient(plus(step.extent, block_steps, -1), block_steps)
-    return *before, loop("block", *((0, blocks) if nest.loops else ("begin", "end")), *block)
+    return *before, loop("block", *((0, blocks) if nest.around or nest.entries else ("begin", "end")), *block)
 
 
-def _part(moves: Moves, how: Assemble, k: int, pitch: Size) -> Body:
+def _part(nest: CopyNest, how: Assemble, k: int, pitch: Size) -> Body:
     """Add the bytes of part k to those of the parts before it; rows are `pitch` apart in the source."""
     entry, numbers = plus(times("register", how.parts), k), how.register // 8
     offset = Let(f"offset_{k}", Load(PART_OFFSETS, (entry,), "i64"))
@@ -87,7 +86,7 @@ def _part(moves: Moves, how: Assemble, k: int, pitch: Size) -> Body:
     value = Op("shuffled", operands, "bits8", shape)
     if k:
         value = Op("with_shuffled", (Local(f"assembled_{k - 1}", "bits8", shape), *operands), "bits8", shape)
-    distances = (plus(offset.name, x.distance_bytes) for x in moves.obeying(Ahead))
+    distances = (plus(offset.name, x.distance_bytes) for x in nest.obeying(Ahead))
     requests = (Prefetch(replace(part, subscripts=(at,))) for at in distances)
     return offset, order, Let(f"assembled_{k}", value), *requests
 

@@ -1,18 +1,22 @@
-"""Turn all boxes of a copy into one transfer."""
+"""Turn all boxes of a copy into one nest."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_joined import JoinedBoxes
-from codegen.schedule.choose_moves import chunk_moves
+from codegen.schedule.choose_moves import BYTE, chunk_moves
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.directives import Gather
+from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Gather, TransferNest
 
 
-def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
-    """Copy all boxes in one transfer, which reads their offsets or segments from a table.
+def join_boxes(_: StridedBox, joined: JoinedBoxes) -> CopyNest:
+    """Copy all boxes in one nest, which reads their offsets or segments from a table.
 
     before:  for i in 9: for j in 2:  dst[64*i + 16*j] = src[64*i + 32*j]
              for i in 9: for j in 2:  dst[64*i + 16*j + 32] = src[64*i - 32*j + 48]
@@ -21,7 +25,8 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
     """
     schedule, table = joined.schedule, joined.table
     if isinstance(table, Segments):
-        return TransferNest((), Gather(table.buffer_bytes, table, schedule.stream))
+        gather = Gather(table.buffer_bytes, table), Stream("given")
+        return CopyNest((), BYTE, BYTE, None, gather)
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return TransferNest(loops, chunk_moves(table.width, count, offsets, schedule))
+    return replace(chunk_moves(table.width, count, offsets, schedule), around=loops)

@@ -11,11 +11,11 @@ from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.passes.panel_runs import columns_of
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import PrefetchTile
-from codegen.schedule.transfers import Moves
 
 
-def request_next_panel(moves: Moves, runs: For) -> Body:
+def request_next_panel(nest: CopyNest, runs: For) -> Body:
     """The loop over the runs of a panel, which requests some lines of the next one for each line stored.
 
     before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
@@ -24,53 +24,53 @@ def request_next_panel(moves: Moves, runs: For) -> Body:
                  prefetch next_tile[ahead_start + ahead_x]
                  ahead_x = ahead_x + 64, or the beginning of the next row of the source
     """
-    (ahead,), (first, last) = moves.obeying(PrefetchTile), columns_of(moves)
+    (ahead,), (first, last) = nest.obeying(PrefetchTile), columns_of(nest)
     assert ahead.lines is not None, "panels of short rows request a number of lines"
-    requests = _carrying(loop("request", 0, ahead.lines, *_request(moves)), moves, updates=True)
+    requests = _carrying(loop("request", 0, ahead.lines, *_request(nest)), nest, updates=True)
     body = (
-        _carrying(replace(x, body=(*x.body, requests)), moves) if isinstance(x, For) else x for x in runs.body
+        _carrying(replace(x, body=(*x.body, requests)), nest) if isinstance(x, For) else x for x in runs.body
     )
-    row = times(minus(last, first), moves.axis("column").src)
+    row = times(minus(last, first), nest.axis("column").src)
     stop = let("ahead_stop", plus(row, LINE_BYTES - 1))
-    return stop, _carrying(replace(runs, body=tuple(body)), moves, starts=True)
+    return stop, _carrying(replace(runs, body=tuple(body)), nest, starts=True)
 
 
-def _request(moves: Moves) -> tuple[Statement, ...]:
+def _request(nest: CopyNest) -> tuple[Statement, ...]:
     """Request the line at ahead_x of the source row that starts at ahead_start, and advance to the next line.
 
     The end of a source row is a branch, which is predicted. Selects would make requests wait for each other.
     """
     ahead = View("ahead", "next_tile", plus("ahead_start", "ahead_x"))
-    names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if moves.tiles("layer") else [])]
+    names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if nest.tiles("layer") else [])]
     stay: tuple[Statement, ...] = tuple(
         let(f"later_{name[6:]}", plus(name, LINE_BYTES if name == "ahead_x" else 0)) for name in names
     )
     row = plus("ahead_row", 1)
-    start = Load(moves.axis("row").table_name, (index_of("later_row"),), "i64")
+    start = Load(nest.axis("row").table_name, (index_of("later_row"),), "i64")
     move: tuple[Statement, ...] = (
         let("later_x", Affine()),
-        Let("later_row", _if_less(row, moves.axis("row").extent, row, 0)),
+        Let("later_row", _if_less(row, nest.axis("row").extent, row, 0)),
     )
-    if not moves.tiles("layer"):
+    if not nest.tiles("layer"):
         move = (*move, Let("later_start", start))
     else:
         layer = _if_less(0, "later_row", "ahead_layer", plus("ahead_layer", 1))
-        at = plus("later_offset", times("later_layer", moves.axis("layer").src))
+        at = plus("later_offset", times("later_layer", nest.axis("layer").src))
         lets = Let("later_layer", layer), Let("later_offset", start), let("later_start", at)
         move = (*move, *lets)
     within = compare(plus("ahead_x", LINE_BYTES), "lt", "ahead_stop")
     return ahead, Call("prefetch_line", (index_of("ahead"),)), If((within,), stay, move)
 
 
-def _carrying(each: For, moves: Moves, *, starts: bool = False, updates: bool = False) -> For:
+def _carrying(each: For, nest: CopyNest, *, starts: bool = False, updates: bool = False) -> For:
     """The loop, which carries the position of the next request from iteration to iteration."""
     zero = IndexValue(Affine())
     first: dict[str, Value] = {
         "ahead_x": zero,
         "ahead_row": zero,
-        "ahead_start": Load(moves.axis("row").table_name, (Affine(),), "i64"),
+        "ahead_start": Load(nest.axis("row").table_name, (Affine(),), "i64"),
     }
-    if moves.tiles("layer"):
+    if nest.tiles("layer"):
         first["ahead_layer"] = zero
     own = {name: Local(name, "i64") for name in first}
     later = {name: Local(f"later_{name[6:]}", "i64") for name in first}

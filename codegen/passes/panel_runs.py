@@ -7,26 +7,26 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, View
 from codegen.ir.streams import Stream
 from codegen.ir.values import Load
-from codegen.passes.lower_copies.runs import line
+from codegen.passes.lines import line
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import PANEL_RUN_OFFSETS, RUN_OFFSETS
-from codegen.schedule.transfers import Moves
 
 
-def columns_of(moves: Moves) -> tuple[Term, Term]:
+def columns_of(nest: CopyNest) -> tuple[Term, Term]:
     """The first column of a tile, and the one after its last; a last block begins earlier."""
-    if moves.obeying(LanesBeyond):
-        return 0, moves.axis("column").extent
+    if nest.obeying(LanesBeyond):
+        return 0, nest.axis("column").extent
     return "column_first", "column_stop"
 
 
-def run_sizes(moves: Moves) -> tuple[Statement, ...]:
+def run_sizes(nest: CopyNest) -> tuple[Statement, ...]:
     """The sizes of the panel's runs: how many columns, and how many bytes of one layer and of all."""
-    (first, stop), layers = columns_of(moves), moves.tiles("layer")
-    assert moves.panel is not None, "runs leave a panel"
+    (first, stop), layers = columns_of(nest), nest.tiles("layer")
+    assert nest.panel is not None, "runs leave a panel"
     sizes = (
-        let("run_columns", least(moves.panel.run_columns, minus(stop, first))),
+        let("run_columns", least(nest.panel.run_columns, minus(stop, first))),
         let("layer_bytes" if layers else "run_bytes", times("run_columns", "row_bytes")),
     )
     if not layers:
@@ -34,35 +34,35 @@ def run_sizes(moves: Moves) -> tuple[Statement, ...]:
     return *sizes, let("run_bytes", times(minus("layer_stop", layers[0].first), "layer_bytes"))
 
 
-def drained_runs(moves: Moves, dst: str) -> tuple[Statement, ...]:
+def drained_runs(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """All runs of the panel.
 
     after:   for run in 0..runs:
                for x in lines of the run:  dst[run, x] = panel[run, x] [64]
     """
-    first, stop = columns_of(moves)
+    first, stop = columns_of(nest)
     runs = let("runs", quotient(minus(stop, first), "run_columns"))
-    return runs, loop("run", 0, "runs", *_begins(moves, dst), *_run(moves), blocks=Blocks(ahead="runs"))
+    return runs, loop("run", 0, "runs", *_begins(nest, dst), *_run(nest), blocks=Blocks(ahead="runs"))
 
 
-def _begins(moves: Moves, dst: str) -> tuple[Statement, ...]:
+def _begins(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """Where a run begins: in the destination `out`, and in the panel `held`."""
-    assert moves.panel is not None, "runs leave a panel"
-    if moves.panel.runs is not None:
+    assert nest.panel is not None, "runs leave a panel"
+    if nest.panel.runs is not None:
         tables = {"out_offset": RUN_OFFSETS, "held_offset": PANEL_RUN_OFFSETS}
         loads = (Let(name, Load(table, (index_of("run"),), "i64")) for name, table in tables.items())
         views = View("out", dst, index_of("out_offset")), View("held", "panel", index_of("held_offset"))
         return *loads, *views
-    if isinstance(moves.panel.pitch, OffsetTable):
+    if isinstance(nest.panel.pitch, OffsetTable):
         raise AssertionError("without a table of runs, columns are steps apart")
-    column, (first, _) = let("column", times("run", "run_columns")), columns_of(moves)
-    out = View("out", dst, times(plus(first, "column"), moves.axis("column").dst))
-    return column, out, View("held", "panel", times("column", moves.panel.pitch))
+    column, (first, _) = let("column", times("run", "run_columns")), columns_of(nest)
+    out = View("out", dst, times(plus(first, "column"), nest.axis("column").dst))
+    return column, out, View("held", "panel", times("column", nest.panel.pitch))
 
 
-def _run(moves: Moves) -> tuple[Statement, ...]:
+def _run(nest: CopyNest) -> tuple[Statement, ...]:
     """The lines of a run; fewer bytes before the first one and after the last one."""
     ends = View("out_end", "out", index_of("x")), View("held_end", "held", index_of("x"))
     few = Narrow("left", (*ends, Call("drain_part", ("out_end", "held_end", index_of("left")))))
-    blocks = Blocks((few,), streamed=moves.obeying(Stream))
+    blocks = Blocks((few,), streamed=nest.obeying(Stream))
     return (loop("x", 0, "run_bytes", line("out", "held", "x"), step=LINE_BYTES, blocks=blocks),)

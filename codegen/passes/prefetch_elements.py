@@ -9,13 +9,13 @@ from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, For, Function, Statement, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body, substituted
-from codegen.passes.lower_copies.lowered import Sides, sides_of
+from codegen.passes.sides import Sides, sides_of
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Prefetch
 from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
-from codegen.schedule.transfers import Moves, TransferNest
 
 
-def prefetch_elements(function: Function, nest: TransferNest) -> Function:
+def prefetch_elements(function: Function, nest: CopyNest) -> Function:
     """Cut a loop over elements into runs, which LLVM vectorizes, and prefetch between them.
 
     before:  for x in 0..count: dst[2*x] = cast(src[4*x])            Prefetch("x", 64)
@@ -26,22 +26,21 @@ def prefetch_elements(function: Function, nest: TransferNest) -> Function:
              for x in stop..count: dst[2*x] = cast(src[4*x])
     """
 
-    moves = nest.transfer
-    if not isinstance(moves, Moves) or not (found := moves.obeying(Prefetch)):
+    if not (found := nest.obeying(Prefetch)):
         return function
     (how,) = found
 
     def cut(node: Statement) -> Body:
         if isinstance(node, For) and node.index == how.axis:
-            return _in_runs(node, how.iterations, moves, sides_of(nest))
+            return _in_runs(node, how.iterations, nest, sides_of(nest))
         return (node,)
 
     return replace(function, body=rewrite_body(function.body, cut))
 
 
-def _in_runs(node: For, size: int, moves: Moves, sides: Sides) -> Body:
+def _in_runs(node: For, size: int, nest: CopyNest, sides: Sides) -> Body:
     """Full runs of iterations, then the others."""
-    x, (count,), (steps,) = node.index, node.upper, moves.loops
+    x, (count,), (steps,) = node.index, node.upper, nest.loops
     views = View("dst_x", sides.dst, times(x, steps.dst)), View("src_x", sides.src, times(x, steps.src))
     names = {view.buffer: view.name for view in views}
     ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))

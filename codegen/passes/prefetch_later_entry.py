@@ -10,13 +10,13 @@ from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Statement, St
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load
 from codegen.ir.visit import loads
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES
-from codegen.schedule.transfers import Moves, TransferNest
 from codegen.support.lookups import expect
 
 
-def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
+def prefetch_later_entry(function: Function, nest: CopyNest) -> Function:
     """If lines are streamed, request the source lines of a later entry: hardware cannot predict entries.
 
     before:  for entry in begin..end: src_offset = src_offsets[entry]; …                  {ahead = entry}
@@ -37,17 +37,16 @@ def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
     return replace(function, body=rewrite_body(function.body, in_entries))
 
 
-def _in_entry(node: For, nest: TransferNest) -> For:
+def _in_entry(node: For, nest: CopyNest) -> For:
     """The loop over entries, which requests the lines of a later entry, or computes the distance to them."""
-    inner = nest.transfer
     numbered = (k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
     first = expect(numbered, "a statement", f"the loop over {node.index}")
     begins, body = node.body[:first], node.body[first:]
     later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
-    if isinstance(inner, Moves) and inner.reads_in_order:
+    if nest.reads_in_order:
         requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
-        body = rewrite_body(body, _run_ahead if len(inner.loops) == 1 else _rows_ahead)
+        body = rewrite_body(body, _run_ahead if len(nest.loops) == 1 else _rows_ahead)
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))

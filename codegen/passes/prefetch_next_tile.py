@@ -8,16 +8,16 @@ from codegen.ir.building import greatest, let, minus, plus, quotient, times
 from codegen.ir.nodes import Blocks, For, Function, Let, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load
-from codegen.passes.lower_copies.blocks import block_of, read_block
-from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops
 from codegen.passes.panel_requests import request_next_panel
 from codegen.passes.row_buffers import Ahead, prefetch_in_drain
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import Moves, TransferNest
+from codegen.passes.sides import first_sides
+from codegen.passes.tile_loops import next_tile, tile_loops
+from codegen.passes.transposed_blocks import block_of, read_block
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.loops import int_size
 
 
-def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
+def prefetch_next_tile(function: Function, nest: CopyNest) -> Function:
     """Request a part of the next tile for each block, or for each line, that leaves the cache.
 
     before:  for row_tile in 0..rows step 96: for column_tile in 0..columns step 96:      {ahead = tile}
@@ -41,39 +41,41 @@ def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
     return replace(function, body=rewrite_body(function.body, in_tiles))
 
 
-def _in_tile(node: For, nest: TransferNest) -> For:
+def _in_tile(node: For, nest: CopyNest) -> For:
     """The innermost loop over tiles, whose body requests the next one."""
-    t, src = nest.transfer, sides_of(nest).src
-    assert isinstance(t, Moves), "tiles are those of moves"
 
     def with_requests(node: Statement) -> Body:
         match node:
             case For(blocks=Blocks(ahead="runs")):
-                return request_next_panel(t, node)
+                return request_next_panel(nest, node)
             case For(blocks=Blocks(ahead="rows")):
-                return _drained_row(t, node)
-            case For() if not t.staged:
-                return (_block(t, node),)
+                return _drained_row(nest, node)
+            case For() if not nest.staged:
+                return (_block(nest, node),)
         return (node,)
 
-    first = len(tile_loops(t)[-1].before)
-    body = *node.body[:first], next_tile(t, src), *rewrite_body(node.body[first:], with_requests)
+    first = len(tile_loops(nest)[-1].before)
+    body = (
+        *node.body[:first],
+        next_tile(nest, first_sides(nest).src),
+        *rewrite_body(node.body[first:], with_requests),
+    )
     return replace(node, body=body)
 
 
-def _block(moves: Moves, node: For) -> For:
+def _block(nest: CopyNest, node: For) -> For:
     """Each block that is stored requests the same block of the next tile."""
     if not any(isinstance(x, Store) and x.streamed for x in node.body):
         return node
-    row, column = (minus(axis, moves.tiles(axis)[0].index) for axis in ("row", "column"))
-    if moves.axis("row").src_table:
+    row, column = (minus(axis, nest.tiles(axis)[0].index) for axis in ("row", "column"))
+    if nest.axis("row").src_table:
         row = plus("next_row", greatest(row, 0))  # a last block may begin before its tile, not the table
-    return replace(node, body=(*node.body, Prefetch(read_block(block_of(moves), "next_tile", row, column))))
+    return replace(node, body=(*node.body, Prefetch(read_block(block_of(nest), "next_tile", row, column))))
 
 
-def _drained_row(moves: Moves, node: For) -> Body:
+def _drained_row(nest: CopyNest, node: For) -> Body:
     """Each line that leaves the panel requests a line of the next tile, counting its elements by rows."""
-    b, rows = block_of(moves), int_size(moves.tiles("row")[0].size)
+    b, rows = block_of(nest), int_size(nest.tiles("row")[0].size)
     columns = let("tile_columns", minus("column_stop", "column_first"))
     number = let("element", times(minus("column", "column_first"), rows))
     row = let("ahead_row", quotient("element", "tile_columns"))

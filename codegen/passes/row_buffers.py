@@ -13,7 +13,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Op
-from codegen.passes.lower_copies.runs import line
+from codegen.passes.lines import line
 from codegen.schedule.offset_tables import CHUNK_BYTES
 from codegen.support.dataclasses import dataclass
 

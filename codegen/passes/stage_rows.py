@@ -20,11 +20,11 @@ from codegen.passes.row_buffers import (
     scratch_rows,
 )
 from codegen.passes.staged_groups import staged_groups
+from codegen.schedule.copy_nest import CopyNest, group_table
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
-from codegen.schedule.transfers import TransferNest, group_table
 
 
-def stage_rows(function: Function, nest: TransferNest) -> Function:
+def stage_rows(function: Function, nest: CopyNest) -> Function:
     """Move chunks of all rows into scratch, then drain it row by row.
 
     before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]         {staged}
@@ -42,7 +42,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
     def staged(node: Statement) -> Body:
         if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
             return (node,)
-        if group_table(nest.transfer):
+        if group_table(nest):
             rows.append(MOST_GROUPED)
             return staged_groups(node)
         (store,) = (x for x in node.body if isinstance(x, Store))

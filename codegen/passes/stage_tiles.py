@@ -10,21 +10,20 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Each, Load
-from codegen.passes.lower_copies.blocks import element_row, row_at
-from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.moves import inner_sides
 from codegen.passes.panel_runs import columns_of, drained_runs, run_sizes
 from codegen.passes.row_buffers import drain_row
+from codegen.passes.sides import sides_of
+from codegen.passes.transposed_blocks import element_row, row_at
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond
+from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Moves, TransferNest
 
 TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: its rows are columns."""
 
 
-def stage_tiles(function: Function, nest: TransferNest) -> Function:
+def stage_tiles(function: Function, nest: CopyNest) -> Function:
     """Store the blocks of each tile in a panel instead, then store each result row in lines.
 
     before:  for column, row in blocks:    dst[column, row] = transposed(src[row, column] [16, 16])
@@ -38,85 +37,84 @@ def stage_tiles(function: Function, nest: TransferNest) -> Function:
     Their blocks may have more rows than they have elements. The extra bytes land in the next column of the
     panel, and are overwritten with that column.
     """
-    moves = nest.transfer
-    if not isinstance(moves, Moves) or not moves.staged:
+    if not nest.staged:
         return function
-    dst, first_inner = inner_sides(moves, sides_of(nest)).dst, moves.order[len(moves.outer)]
+    dst, first_inner = sides_of(nest).dst, nest.order[len(nest.outer)]
 
     def staged(node: Statement) -> Body:
         if isinstance(node, For) and node.index == first_inner:
-            return _staged(node, moves, dst)
+            return _staged(node, nest, dst)
         return (node,)
 
     body = rewrite_body(function.body, staged)
-    return replace(function, body=(*_panel(moves), *body))
+    return replace(function, body=(*_panel(nest), *body))
 
 
-def _panel(moves: Moves) -> Body:
+def _panel(nest: CopyNest) -> Body:
     """The panel; one of long rows has a line in front, for the bytes that wait."""
-    if moves.panel:
-        row_bytes = let("row_bytes", times(moves.axis("row").extent, moves.target.bits // 8))
-        return Alloc("panel", moves.panel_bytes, "scratch"), row_bytes
-    held = Alloc("panel_memory", moves.panel_bytes, "scratch")
+    if nest.panel:
+        row_bytes = let("row_bytes", times(nest.axis("row").extent, nest.target.bits // 8))
+        return Alloc("panel", nest.scratch_bytes, "scratch"), row_bytes
+    held = Alloc("panel_memory", nest.scratch_bytes, "scratch")
     return held, View("panel", held.name, index_of(LINE_BYTES))
 
 
-def _staged(node: For, moves: Moves, dst: str) -> Body:
+def _staged(node: For, nest: CopyNest, dst: str) -> Body:
     """One tile: blocks go into the panel, and result rows out of it.
 
     Layers fill the panel one by one. Their view of the destination moves out of the loop, to the first one.
     """
-    first, stop = columns_of(moves)
-    before, filled = list[Statement](), _fill(node, moves, dst)
-    if not moves.obeying(LanesBeyond):
-        (tile, *_), latest = moves.tiles("column"), minus(moves.axis("column").extent, moves.lanes["column"])
+    first, stop = columns_of(nest)
+    before, filled = list[Statement](), _fill(node, nest, dst)
+    if not nest.obeying(LanesBeyond):
+        (tile, *_), latest = nest.tiles("column"), minus(nest.axis("column").extent, nest.lanes["column"])
         before.append(let("column_first", least(tile.first, latest)))
-    if moves.panel is None:
-        drain = loop("column", first, stop, *_drained(moves, dst), blocks=Blocks(ahead="rows"))
-        size = let("row_bytes", times(minus("row_stop", moves.tiles("row")[0].index), moves.target.bits // 8))
-        return *before, View(TILE, "panel", _origin(moves)), *filled, size, drain
-    before += run_sizes(moves)
-    view = View(TILE, "panel", _origin(moves))
+    if nest.panel is None:
+        drain = loop("column", first, stop, *_drained(nest, dst), blocks=Blocks(ahead="rows"))
+        size = let("row_bytes", times(minus("row_stop", nest.tiles("row")[0].index), nest.target.bits // 8))
+        return *before, View(TILE, "panel", _origin(nest)), *filled, size, drain
+    before += run_sizes(nest)
+    view = View(TILE, "panel", _origin(nest))
     if node.index != "layer":
-        return *before, view, *filled, *drained_runs(moves, dst)
-    (tile,), (layers,) = moves.tiles("layer"), filled
+        return *before, view, *filled, *drained_runs(nest, dst)
+    (tile,), (layers,) = nest.tiles("layer"), filled
     assert isinstance(layers, For), "layers fill the panel in a loop"
     at_layer = plus(view.offset, times(minus("layer", tile.first), "layer_bytes"))
     (result,) = (x for x in node.body if isinstance(x, View) and x.name == dst)
     body = (replace(view, offset=at_layer), *(x for x in layers.body if x != result))
     first_layer = substituted(result, "layer", index_symbol(tile.first))
-    return *before, replace(layers, body=body), first_layer, *drained_runs(moves, dst)
+    return *before, replace(layers, body=body), first_layer, *drained_runs(nest, dst)
 
 
-def _origin(moves: Moves) -> Index:
+def _origin(nest: CopyNest) -> Index:
     """Where the panel would begin if it held all rows and columns."""
-    first, _ = columns_of(moves)
-    if moves.panel is None:
-        rows = times(moves.tiles("row")[0].index, -(moves.target.bits // 8))
-        return plus(times(first, -moves.panel_pitch), rows)
-    if isinstance(moves.panel.pitch, OffsetTable):  # it holds all columns
+    first, _ = columns_of(nest)
+    if nest.panel is None:
+        rows = times(nest.tiles("row")[0].index, -(nest.target.bits // 8))
+        return plus(times(first, -nest.panel_pitch), rows)
+    if isinstance(nest.panel.pitch, OffsetTable):  # it holds all columns
         return index_of(0)
-    return times(times(first, -1), moves.panel.pitch)
+    return times(times(first, -1), nest.panel.pitch)
 
 
-def _fill(node: For, moves: Moves, dst: str) -> Body:
+def _fill(node: For, nest: CopyNest, dst: str) -> Body:
     """The loop over the blocks of a tile, which stores them in the panel.
 
     dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
     """
-    pitch, width = moves.panel.pitch if moves.panel else moves.panel_pitch, moves.target.bits // 8
-    column, held = index_of(0 if moves.obeying(LanesBeyond) else "column"), Loop("panel")
+    pitch, width = nest.panel.pitch if nest.panel else nest.panel_pitch, nest.target.bits // 8
+    column, held = index_of(0 if nest.obeying(LanesBeyond) else "column"), Loop("panel")
     held = replace(held, dst_table=pitch) if isinstance(pitch, OffsetTable) else replace(held, dst=pitch)
 
     def into_panel(statement: Statement) -> Body:
         match statement:
             case Store(array) if array == dst:
                 at, step = row_at(held, "dst", column)
-                if moves.panel and moves.panel.separate and isinstance(step, int | str):
+                if nest.panel and nest.panel.separate and isinstance(step, int | str):
                     step = Each(step)
                 where = plus(at, times("row", width))
                 return (replace(statement, array=TILE, subscripts=(where,), steps=(step, width)),)
-            case Let(_, Load(array)) if array == moves.axis("column").table_name:
+            case Let(_, Load(array)) if array == nest.axis("column").table_name:
                 return ()
             case View(name, buffer, _, opaque) if buffer == dst:
                 return element_row(name, TILE, held, "dst", index_of("column"), opaque=opaque)
@@ -128,11 +126,11 @@ def _fill(node: For, moves: Moves, dst: str) -> Body:
     return rewrite_body((node,), into_panel)
 
 
-def _drained(moves: Moves, dst: str) -> tuple[Statement, ...]:
+def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """Store the tile's part of a result row."""
-    held = View("held", "panel", times(minus("column", columns_of(moves)[0]), moves.panel_pitch), opaque=True)
-    result = element_row("dst_row", dst, moves.axis("column"), "dst", index_of("column"))
-    row = moves.tiles("row")[0].index
-    at = View("out", "dst_row", times(row, moves.target.bits // 8), opaque=True)
-    ends = compare(row, "eq", 0), compare("row_stop", "eq", moves.axis("row").extent)
+    held = View("held", "panel", times(minus("column", columns_of(nest)[0]), nest.panel_pitch), opaque=True)
+    result = element_row("dst_row", dst, nest.axis("column"), "dst", index_of("column"))
+    row = nest.tiles("row")[0].index
+    at = View("out", "dst_row", times(row, nest.target.bits // 8), opaque=True)
+    ends = compare(row, "eq", 0), compare("row_stop", "eq", nest.axis("row").extent)
     return *result, at, held, *drain_row("out", "held", "row_bytes", *ends)

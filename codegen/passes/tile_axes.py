@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from codegen.ir.building import index_of, least, let, loop, plus
 from codegen.ir.index import Index
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.rewriting import Body, rewrite_body
-from codegen.passes.lower_copies.tile_loops import around_tiles
+from codegen.passes.tile_loops import around_tiles
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Tile
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import Moves, TransferNest
+from codegen.schedule.loops import int_size
 
 
-def tile_axes(function: Function, nest: TransferNest) -> Function:
+def tile_axes(function: Function, nest: CopyNest) -> Function:
     """Run nested loops in tiles, so that the lines of a tile stay in cache.
 
     before:  for column in 0..columns: for row in 0..rows: …          Tile("column", 32), Tile("row", 64)
@@ -24,56 +25,54 @@ def tile_axes(function: Function, nest: TransferNest) -> Function:
 
     With `Reorder`, loops around these move between those over tiles, and threads share the first loop.
     """
-    moves = nest.transfer
-    if not isinstance(moves, Moves) or not moves.obeying(Tile):
+    if not nest.obeying(Tile):
         return function
+    outermost, *_ = (*(nest.around if nest.order else ()), *nest.loops)
 
     def tiled(node: Statement) -> Body:
-        if isinstance(node, For) and node.index == moves.loops[0].axis:
-            return _tiled(node, moves, parallel=not nest.entries)
+        if isinstance(node, For) and node.index == outermost.axis:
+            return _tiled(node, nest, parallel=not nest.entries)
         return (node,)
 
     return replace(function, body=rewrite_body(function.body, tiled))
 
 
-def _tiled(node: For, moves: Moves, *, parallel: bool) -> Body:
-    """The loops of moves in their order, around the innermost body."""
-    order = moves.order or (*(x.index for x in moves.obeying(Tile)), *(x.axis for x in moves.loops))
+def _tiled(node: For, nest: CopyNest, *, parallel: bool) -> Body:
+    """The loops of a nest in their order, around the innermost body."""
+    order = nest.order or (*(x.index for x in nest.obeying(Tile)), *(x.axis for x in nest.loops))
     views, body = _inside(node, {*order})
-    inner, around = [name for name in order if name not in moves.outer], {x.axis for x in moves.around}
-    for name in reversed(inner):
-        if name in around:
-            body, views = (*views, *body), ()
-        body = (_loop(name, moves, body),)
-    return around_tiles(moves, (*views, *body), parallel=parallel) if moves.order else body
+    for name in reversed([x for x in order if x not in nest.outer]):
+        body = (_loop(name, nest, (*views.pop(name, ()), *body)),)
+    outer = chain(*views.values())
+    return around_tiles(nest, (*outer, *body), parallel=parallel) if nest.order else body
 
 
-def _inside(node: For, names: set[str]) -> tuple[Body, Body]:
-    """The views between nested loops, and the body of the innermost one."""
+def _inside(node: For, names: set[str]) -> tuple[dict[str, Body], Body]:
+    """What is before the next loop in each of nested loops, and the body of the innermost one."""
     *views, last = node.body
     if not (isinstance(last, For) and last.index in names):
-        return (), node.body
-    more, body = _inside(last, names)
-    return (*views, *more), body
+        return {}, node.body
+    found, body = _inside(last, names)
+    return {node.index: tuple(views), **found}, body
 
 
-def _loop(name: str, moves: Moves, body: Body) -> For:
+def _loop(name: str, nest: CopyNest, body: Body) -> For:
     """The loop over an axis inside its tiles, or over tiles inside of others."""
-    tile = next((x for x in moves.obeying(Tile) if x.index == name), None)
+    tile = next((x for x in nest.obeying(Tile) if x.index == name), None)
     axis = tile.axis if tile else name
-    levels = moves.tiles(axis)
-    first, last = _ends(axis, moves, levels[: levels.index(tile)] if tile else levels)
+    levels = nest.tiles(axis)
+    first, last = _ends(axis, nest, levels[: levels.index(tile)] if tile else levels)
     if tile is None:
         return loop(axis, first, last, *body)
     stop = let(_stop(levels, tile), least(plus(name, tile.size), last))
     return loop(name, first, last, stop, *body, step=int_size(tile.size))
 
 
-def _ends(axis: str, moves: Moves, around: tuple[Tile, ...]) -> tuple[Index, Index]:
+def _ends(axis: str, nest: CopyNest, around: tuple[Tile, ...]) -> tuple[Index, Index]:
     """The bounds of a loop inside some levels of tiles."""
     if not around:
-        return index_of(0), index_of(moves.axis(axis).extent)
-    return index_of(around[-1].first), index_of(_stop(moves.tiles(axis), around[-1]))
+        return index_of(0), index_of(nest.axis(axis).extent)
+    return index_of(around[-1].first), index_of(_stop(nest.tiles(axis), around[-1]))
 
 
 def _stop(levels: tuple[Tile, ...], tile: Tile) -> str:

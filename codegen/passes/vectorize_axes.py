@@ -9,15 +9,15 @@ from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Narrow, State
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Local, Op
-from codegen.passes.lower_copies.lowered import FILL, Sides, sides_of
-from codegen.passes.lower_copies.moves import element_by_address, inner_sides
-from codegen.passes.lower_copies.super_vectors import PATTERN, few_bytes, super_vector
+from codegen.passes.scalar_statement import element_by_address
+from codegen.passes.sides import FILL, sides_of
+from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
 from codegen.passes.vectorize_tiles import vectorize_tiles
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead, CopyBlock, Groups, Tail, Vectorize
-from codegen.schedule.transfers import Moves, TransferNest
 
 
-def vectorize_axes(function: Function, nest: TransferNest) -> Function:
+def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     """Run iterations of some loops at once, as the lanes of super-vectors.
 
     before:  for column in 0..columns: for row in 0..2: dst[4*column + 2*row] = src[2*column + row_src*row]
@@ -29,65 +29,62 @@ def vectorize_axes(function: Function, nest: TransferNest) -> Function:
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
     changes their order: see `lane_orders`. Two loops in tiles run as blocks: see `vectorize_tiles`.
     """
-    moves = nest.transfer
-    if not isinstance(moves, Moves) or not moves.obeying(Vectorize):
+    if not nest.obeying(Vectorize):
         return function
-
-    sides = inner_sides(moves, sides_of(nest))
-    if moves.order:
-        return replace(function, body=vectorize_tiles(function.body, moves, (sides.dst, sides.src)))
+    if nest.order:
+        return replace(function, body=vectorize_tiles(function.body, nest))
 
     def widened(node: Statement) -> Body:
-        if isinstance(node, For) and node.index == moves.loops[0].axis:
-            return (_widened(node, moves, sides),)
+        if isinstance(node, For) and node.index == nest.loops[0].axis:
+            return (_widened(node, nest),)
         if isinstance(node, For) and node.index == "group":
-            return (_together(node, moves),)
+            return (_together(node, nest),)
         return (node,)
 
     body = rewrite_body(function.body, widened)
-    if moves.fills:
+    if nest.fills:
         low, high = (Local(name, "i64") for name in FILL)
         body = (Let(PATTERN.name, Op("repeated_line", (low, high), PATTERN.dtype, PATTERN.shape)), *body)
     return replace(function, body=body)
 
 
-def _widened(node: For, moves: Moves, sides: Sides) -> Statement:
-    """The outermost loop of moves, over super-vectors."""
-    (vectors,) = moves.obeying(Vectorize)
+def _widened(node: For, nest: CopyNest) -> Statement:
+    """The outermost loop of nest, over super-vectors."""
+    (vectors,) = nest.obeying(Vectorize)
     count = vectors.lanes[0][1]
-    body, beyond = super_vector(moves, sides, count)
-    ahead = sum(x.distance_bytes for x in moves.obeying(Ahead))
-    streamed = () if moves.obeying(Groups) else moves.obeying(Stream)
+    body, beyond = super_vector(nest, count)
+    ahead = sum(x.distance_bytes for x in nest.obeying(Ahead))
+    streamed = () if nest.obeying(Groups) else nest.obeying(Stream)
     blocks = Blocks(streamed=streamed, prefetch_bytes=ahead, beyond=int(beyond))
-    for tail in moves.obeying(Tail):
+    for tail in nest.obeying(Tail):
         if not tail.sizes:
             blocks = replace(blocks, latest=minus(node.upper[0], count))
             continue
-        narrower = tuple(_narrow(node, moves, sides, size) for size in tail.sizes)
+        narrower = tuple(_narrow(node, nest, size) for size in tail.sizes)
         shifts, compact = tail.how != "narrow", tail.how == "clamp"
         blocks = replace(blocks, narrower=narrower, shifts=shifts, compact=compact)
     made = replace(node, step=count, body=body, blocks=blocks)
-    for long in moves.obeying(CopyBlock):
-        (size,) = node.upper
+    for long in nest.obeying(CopyBlock):
+        (size,), sides = node.upper, sides_of(nest)
         whole = Call("copy_block", (sides.dst, sides.src, size))
         return If((compare(size, "ge", long.least),), (whole,), (made,))
     return made
 
 
-def _together(node: For, moves: Moves) -> Statement:
+def _together(node: For, nest: CopyNest) -> Statement:
     """The loop over groups; if rows are long, all groups go through scratch at the same time."""
-    (length, *_), (form,) = moves.loops, moves.obeying(Stream)
+    (length, *_), (form,) = nest.loops, nest.obeying(Stream)
     staged = replace(node, blocks=Blocks(staged=True))
     return If((compare(length.extent, "lt", form.least),), (node,), (staged,))
 
 
-def _narrow(node: For, moves: Moves, sides: Sides, size: int | str) -> Narrow:
+def _narrow(node: For, nest: CopyNest, size: int | str) -> Narrow:
     """Fewer iterations at once; single ones as they are, if their elements are only moved."""
     if isinstance(size, str):
-        return Narrow("left", few_bytes(moves, sides))
-    if size > 1 or not moves.copies:
-        return Narrow(size, super_vector(moves, sides, size)[0])
+        return Narrow("left", few_bytes(nest))
+    if size > 1 or not nest.copies:
+        return Narrow(size, super_vector(nest, size)[0])
     match node.body:
         case (For() as inner,):
-            return Narrow(1, (replace(inner, body=element_by_address(moves, sides)),))
-    return Narrow(1, element_by_address(moves, sides))
+            return Narrow(1, (replace(inner, body=element_by_address(nest)),))
+    return Narrow(1, element_by_address(nest))

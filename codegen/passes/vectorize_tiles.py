@@ -24,16 +24,17 @@ from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import IndexValue, Op
-from codegen.passes.lower_copies.blocks import RegisterBlock, block_of, row_at, transposed_block
-from codegen.passes.lower_copies.short_rows import short_rows
+from codegen.passes.short_rows import short_rows
+from codegen.passes.sides import sides_of
+from codegen.passes.transposed_blocks import RegisterBlock, block_of, row_at, transposed_block
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond
-from codegen.schedule.transfers import Moves
 
 EDGE_BLOCK: Block = "16x64"
 """The blocks before the first line and after the last one, which are part of a line."""
 
 
-def vectorize_tiles(body: Body, moves: Moves, views: tuple[str, str]) -> Body:
+def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
     """Load blocks of a tile, transpose them in registers, and store them.
 
     before:  for column in column_tile..column_stop: for row in row_tile..row_stop:
@@ -49,73 +50,75 @@ def vectorize_tiles(body: Body, moves: Moves, views: tuple[str, str]) -> Body:
              rows 0..head if row_tile == 0, and rows stop..rows if row_stop == rows, through the cache
              for row in row_tile + head..min(row_stop + head, stop) step 16: …
     """
-    first_block = moves.order[-1 if moves.obeying(LanesBeyond) else -2]
-    first_inner = moves.order[len(moves.outer)]
+    first_block = nest.order[-1 if nest.obeying(LanesBeyond) else -2]
+    first_inner = nest.order[len(nest.outer)]
 
     def changed(node: Statement) -> Body:
         if not isinstance(node, For):
             return (node,)
         if node.index == first_block:
-            node = _blocks(node, moves, views)
-        if _finds_lines(moves) and node.index in (first_inner, "diagonal"):
-            return *_edges(moves, views), node
+            node = _blocks(node, nest)
+        if _finds_lines(nest) and node.index in (first_inner, "diagonal"):
+            return *_edges(nest), node
         return (node,)
 
     return rewrite_body(body, changed)
 
 
-def _finds_lines(moves: Moves) -> bool:
+def _finds_lines(nest: CopyNest) -> bool:
     """Whether result rows may begin anywhere in a line, all alike."""
-    return not moves.staged and any(x.form == "headed" for x in moves.obeying(Stream))
+    return not nest.staged and any(x.form == "headed" for x in nest.obeying(Stream))
 
 
-def _blocks(node: For, moves: Moves, views: tuple[str, str]) -> For:
+def _blocks(node: For, nest: CopyNest) -> For:
     """The loops over the blocks of a tile."""
-    b = block_of(moves)
-    streamed = (Stream("given"),) if moves.stream and not moves.staged else ()
-    ahead = sum(x.distance_bytes for x in moves.obeying(Ahead))
+    b = block_of(nest)
+    streamed = (Stream("given"),) if nest.stream and not nest.staged else ()
+    ahead = sum(x.distance_bytes for x in nest.obeying(Ahead))
     inner = Blocks(streamed=streamed, prefetch_bytes=ahead)
-    for lanes in moves.obeying(LanesBeyond):
-        (first,), (last,), column = node.lower, node.upper, moves.axis("column")
-        others = bool(moves.around)
-        return short_rows(b, column, lanes.reads, views, (first, last), inside_others=others, blocks=inner)
+    for lanes in nest.obeying(LanesBeyond):
+        (first,), (last,), column = node.lower, node.upper, nest.axis("column")
+        others = bool(nest.others)
+        return short_rows(
+            b, column, lanes.reads, sides_of(nest), (first, last), inside_others=others, blocks=inner
+        )
 
     def over(side: For, blocks: Blocks, *body: Statement) -> For:
         """The loop over the blocks of one side."""
-        size, (first,), (last,) = moves.lanes[side.index], side.lower, side.upper
-        latest = minus(moves.axis(side.index).extent, size)
-        if moves.panel and side.index == "row":  # short result rows may have fewer rows than a block
+        size, (first,), (last,) = nest.lanes[side.index], side.lower, side.upper
+        latest = minus(nest.axis(side.index).extent, size)
+        if nest.panel and side.index == "row":  # short result rows may have fewer rows than a block
             latest = greatest(latest, 0)
         blocks = replace(blocks, latest=latest)
-        if side.index == "row" and _finds_lines(moves):
+        if side.index == "row" and _finds_lines(nest):
             first, last = plus(first, "head"), least(plus(last, "head"), "stop")
         return replace(side, lower=(first,), upper=(last,), step=size, body=body, blocks=blocks)
 
     (inside,) = node.body
     assert isinstance(inside, For), "the loops of a block stand alone in each other"
-    body = _block(moves, b, views)
-    if not moves.obeying(Diagonal):
+    body = _block(nest, b)
+    if not nest.obeying(Diagonal):
         return over(node, Blocks(), over(inside, inner, *body))
     size, (first,), (last,) = b.shape[1], node.lower, node.upper
-    here = let("column", least("column_block", minus(moves.axis("column").extent, size)))
+    here = let("column", least("column_block", minus(nest.axis("column").extent, size)))
     down = _wrapping(over(inside, inner, here, *body), size, first, last)
     return loop("diagonal", first, last, down, step=size)
 
 
-def _edges(moves: Moves, views: tuple[str, str]) -> tuple[Statement, ...]:
+def _edges(nest: CopyNest) -> tuple[Statement, ...]:
     """The rows of a tile before the first line of the destination and after the last one, in narrow blocks.
 
     If no element begins a line, these are all rows.
     """
-    b, (dst, _) = block_of(moves), views
+    b, dst = block_of(nest), sides_of(nest).dst
     narrow = replace(b, shape=block_shape(b.width, EDGE_BLOCK))
-    (rows, columns), count = narrow.shape, moves.axis("row").extent
-    (row_tile, *_), (column_tile, *_) = moves.tiles("row"), moves.tiles("column")
+    (rows, columns), count = narrow.shape, nest.axis("row").extent
+    (row_tile, *_), (column_tile, *_) = nest.tiles("row"), nest.tiles("column")
 
     def edge(first: Term, last: Term) -> For:
         """Blocks from one row to another."""
-        across = Blocks(latest=minus(moves.axis("column").extent, columns))
-        body = _block(moves, narrow, views)
+        across = Blocks(latest=minus(nest.axis("column").extent, columns))
+        body = _block(nest, narrow)
         inner = loop("column", column_tile.index, "column_stop", *body, step=columns, blocks=across)
         return loop("row", first, last, inner, step=rows, blocks=Blocks(latest=minus(count, rows)))
 
@@ -139,10 +142,10 @@ def _wrapping(down: For, columns: int, first: Term, stop: Term) -> For:
     return replace(down, carried=(carried,))
 
 
-def _block(moves: Moves, b: RegisterBlock, views: tuple[str, str]) -> Body:
+def _block(nest: CopyNest, b: RegisterBlock) -> Body:
     """block = src[row, column] [R, C]; dst[column, row] = transposed(block)"""
-    dst, src = views
-    block, value = transposed_block(b, src)
-    at, step = row_at(moves.axis("column"), "dst", index_of("column"))
-    store = Store(dst, (plus(at, times("row", b.width)),), value, (0, 0), (step, b.width))
+    sides = sides_of(nest)
+    block, value = transposed_block(b, sides.src)
+    at, step = row_at(nest.axis("column"), "dst", index_of("column"))
+    store = Store(sides.dst, (plus(at, times("row", b.width)),), value, (0, 0), (step, b.width))
     return *block, store

@@ -1,7 +1,7 @@
 """Compile copies to kernels, and run the kernels on memory.
 
-`passes.py` lists the passes. Those that run here normalize a box and split it; `steps.py` selects the
-transfer that a schedule names, turns sizes into arguments, and lowers the nest to loops over super-vectors.
+`passes.py` lists the passes. Those that run here normalize a box and split it; `steps.py` makes the nest
+that a schedule describes, turns sizes into arguments, and lowers the nest to loops over super-vectors.
 An observer sees what each pass returns. A `CopyProgram` is a copy ready to run on two addresses.
 """
 
@@ -35,8 +35,8 @@ from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.schedule import Schedule, TileSize, VectorSize
-from codegen.schedule.transfers import Moves, Transfer
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
 
@@ -237,8 +237,7 @@ class _Maker:
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
         given = self.options.schedule if box.source else ""
         step = step_of(box, schedule, specialize=self.options.specialize, given=given, observe=self.observe)
-        inner = step.nest.transfer
-        fill = self._pattern(inner) if step.nest.fills else None
+        fill = self._pattern(step.nest) if step.nest.fills else None
         bounds = self.boxed.src.bounds, self.boxed.dst.bounds
         launch = launch_of(step, bounds, tables, fill)
         if given:
@@ -257,7 +256,7 @@ class _Maker:
         self.observe("misaligned", schedule)
         return self._launch(box, schedule, tables)
 
-    def _pattern(self, inner: Transfer) -> tuple[int, int]:
+    def _pattern(self, nest: CopyNest) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless full bytes are filled."""
         if self.padding is None:
             raise AssertionError("expected a padding value, got None")
@@ -265,7 +264,7 @@ class _Maker:
         bits = self.target.bits
         if bits < 8:
             value = element[0] & ((1 << bits) - 1)
-            if isinstance(inner, Moves) and inner.target.bits < 8:
+            if nest.target.bits < 8:
                 return value, 0
             element = bytes([sum(value << k for k in range(0, 8, bits))])
         return repeated(element)

@@ -9,7 +9,7 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import JOIN, run_passes
-from codegen.pipeline.steps import first_arguments, kernel_of, proven, trips_of
+from codegen.pipeline.steps import first_arguments, kernel_of, proven
 from codegen.runtime.calls import Pattern, PlainCall
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.runtime.launch import Launch
@@ -44,7 +44,7 @@ def joined_launch(
         calls = SegmentCalls(table, pattern)
         return proven(Launch(step, calls, 0, copy.dst.bounds[0], table.count, bounds, pattern))
     _check_chunks(copy, table)
-    return proven(Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds))
+    return proven(Launch(step, PlainCall(), table.src, table.dst, nest.trips, bounds))
 
 
 def _boxes(copy: BoxedCopy, element: Element, *, padded: bool) -> list[StridedBox]:

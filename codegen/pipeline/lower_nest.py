@@ -1,21 +1,21 @@
-"""The passes from the transfer of a copy to loops over super-vectors that the emitter prints as they are."""
+"""The passes from the nest of a copy to loops over super-vectors that the emitter prints as they are."""
 
 from __future__ import annotations
 
 from codegen.ir.nodes import Alloc, Function
-from codegen.passes.lower_transfer import declared
+from codegen.passes.lower_copy import declared
 from codegen.pipeline.observer import Observer, nobody, verifying
-from codegen.pipeline.passes import run_passes, transfer_passes
-from codegen.schedule.transfers import TransferNest
+from codegen.pipeline.passes import copy_passes, run_passes
+from codegen.schedule.copy_nest import CopyNest
 
 
-def lower_nest(nest: TransferNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
+def lower_nest(nest: CopyNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
     """The loops of a nest; `observe` sees the function after each pass.
 
     arguments  as in `declared`
     """
     function: Function
-    (function,) = run_passes(transfer_passes(), declared(nest, arguments), nest, verifying(observe))
+    (function,) = run_passes(copy_passes(), declared(nest, arguments), nest, verifying(observe))
     in_scratch = [x.size_bytes for x in function.body if isinstance(x, Alloc) and x.space == "scratch"]
     lent = [nest.scratch_bytes] if nest.scratch_bytes else []
     if in_scratch != lent:

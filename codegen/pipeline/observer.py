@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codegen.ir.strided_box import StridedBox
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.transfers import TransferNest
 from codegen.support.settings import settings
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
     from codegen.passes.parametrize import Parametrized
 
-Form: TypeAlias = "StridedBox | Schedule | TransferNest | Parametrized | Function"
+Form: TypeAlias = "StridedBox | Schedule | CopyNest | Parametrized | Function"
 """The form after one of the passes, or the schedule that the following passes obey."""
 
 Observer: TypeAlias = Callable[[str, Form], None]

@@ -1,6 +1,6 @@
 """The passes that run in groups, in order, and how they run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE, `transfer_passes`.
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE, `copy_passes`.
           Copies of joined boxes have JOIN instead of the passes before PARAMETRIZE.
 A kernel: `super_vectorize`, `vector_passes`.
 
@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from codegen.passes.block_axes import block_axes
 from codegen.passes.join_boxes import join_boxes
+from codegen.passes.make_nest import make_nest
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.parametrize import parametrize_sizes
-from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
@@ -41,24 +41,24 @@ BLOCK = (block_axes,)
 STRIP = (move_bytes, strip_mine)
 """Box to boxes, as the schedule says."""
 
-SELECT = (select_transfer,)
-"""Box to loops around one transfer, as the schedule says."""
+SELECT = (make_nest,)
+"""Box to nest: the schedule as directives."""
 
 JOIN = (join_boxes,)
-"""Boxes to loops around one transfer, as `choose_joined` decided."""
+"""Boxes to one nest, as `choose_joined` decided."""
 
 PARAMETRIZE = (parametrize_sizes,)
-"""Loops around a transfer to the same with names for sizes, unless the caller wants a size as a literal."""
+"""Nest to the same with names for sizes, unless the caller wants a size as a literal."""
 
 
-def transfer_passes() -> tuple[Pass, ...]:
-    """Function to function: from a transfer to loops over super-vectors that the emitter prints as they are.
+def copy_passes() -> tuple[Pass, ...]:
+    """Function to function: from scalar loops to super-vectors that the emitter prints as they are.
 
-    Each obeys the loops around the transfer. Stored kernels need none of these, so they are imported here.
+    Each obeys directives of the nest. Stored kernels need none of these, so they are imported here.
     """
     from codegen.passes.assemble_rows import assemble_rows
     from codegen.passes.fence_streams import fence_streams
-    from codegen.passes.lower_transfer import lower_transfer
+    from codegen.passes.lower_copy import lower_copy
     from codegen.passes.narrow_tails import narrow_tails
     from codegen.passes.prefetch_ahead import prefetch_ahead
     from codegen.passes.prefetch_elements import prefetch_elements
@@ -72,7 +72,7 @@ def transfer_passes() -> tuple[Pass, ...]:
     from codegen.passes.vectorize_axes import vectorize_axes
 
     return (
-        lower_transfer,
+        lower_copy,
         tile_axes,
         vectorize_axes,
         assemble_rows,

@@ -9,6 +9,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
+from codegen.schedule.copy_nest import group_table, offset_tables
 from codegen.schedule.offset_tables import GROUP_TABLES
 from codegen.schedule.segments import (
     BYTES,
@@ -21,7 +22,6 @@ from codegen.schedule.segments import (
     SRC,
     Segments,
 )
-from codegen.schedule.transfers import group_table, offset_tables
 
 
 def prove_launch(launch: Launch) -> int:
@@ -51,9 +51,9 @@ def given_of(launch: Launch) -> Given:
 
 
 def _tables(launch: Launch) -> dict[str, Table]:
-    inner = launch.step.nest.transfer
-    tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in offset_tables(inner).items()}
-    groups = group_table(inner)
+    nest = launch.step.nest
+    tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in offset_tables(nest).items()}
+    groups = group_table(nest)
     if groups:
         tables |= zip(GROUP_TABLES, (Listed(x.ravel()) for x in (groups.offsets, groups.ahead)), strict=True)
     match launch.calls:

@@ -25,21 +25,18 @@ from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.schedule.check_directives import check_directives
 from codegen.schedule.choose import misaligned
-from codegen.schedule.directives import LanesBeyond, Prefetch
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
-from codegen.schedule.schedule import Schedule, VectorSize
-from codegen.schedule.segments import SEGMENT_ARGUMENTS
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import (
-    Gather,
-    Moves,
-    Transfer,
-    TransferNest,
+from codegen.schedule.copy_nest import (
+    CopyNest,
     group_table,
     kernel_name,
     offset_tables,
     structure_digest,
 )
+from codegen.schedule.directives import Gather, LanesBeyond, Prefetch
+from codegen.schedule.loops import int_size
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
+from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -64,14 +61,13 @@ def step_of(
     given  directives as text, instead of those of the schedule
     """
     (nest,) = run_passes(SELECT, box, schedule, observe)
-    if isinstance(nest.transfer, Moves):
-        if given:
-            from codegen.schedule.given_directives import given_moves  # which few copies need
+    if given:
+        from codegen.schedule.given_directives import given_nest  # which few copies need
 
-            schedule = replace(schedule, given=True)
-            nest = replace(nest, transfer=given_moves(nest.transfer, given))
-        elif settings().verify:
-            check_directives(nest.transfer)
+        schedule = replace(schedule, given=True)
+        nest = given_nest(nest, given)
+    elif settings().verify:
+        check_directives(nest)
     sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
@@ -82,7 +78,7 @@ def step_of(
     return Step(box, schedule, nest, kernel, sizes)
 
 
-def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str, ...]:
+def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ...]:
     """The sizes that the caller's super-vector determines, or the tile of a stage: of full strips, or panels.
 
     Transposes have the sizes of their super-vectors as literals.
@@ -96,23 +92,15 @@ def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str
     if schedule.strip is not None:
         full = box.axis(schedule.stripped).extent == schedule.strip
     if full:
-        names += _lengths(nest.transfer)
-    for name, loop in zip(loop_names(nest), nest.loops, strict=True):
+        names += [f"{x.axis}_extent" for x in nest.loops[:1]]
+    for name, loop in zip(loop_names(nest), nest.around, strict=True):
         if loop.axis == schedule.row and loop.extent == schedule.rows:
             names.append(f"{name}_extent")
     return tuple(names)
 
 
-def _lengths(transfer: Transfer) -> tuple[str, ...]:
-    """The argument with the length of a transfer that strips cut; none if it has no strips."""
-    match transfer:
-        case Moves(loops=(long, *_)):
-            return (f"{long.axis}_extent",)
-    return ()
-
-
 def kernel_of(
-    nest: TransferNest,
+    nest: CopyNest,
     arguments: tuple[str, ...],
     observe: Observer,
     is_literal: Callable[[str], bool] = lambda name: False,
@@ -131,31 +119,30 @@ def kernel_of(
         return kernel or _by_structure.keep((made.nest, names), _kernel(made.nest, names)), made.sizes
 
 
-_by_structure: Cache[tuple[TransferNest, tuple[str, ...]], Kernel] = Cache()
+_by_structure: Cache[tuple[CopyNest, tuple[str, ...]], Kernel] = Cache()
 
 
-def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:
+def _kernel(nest: CopyNest, arguments: tuple[str, ...]) -> Kernel:
     """The kernel of a nest whose sizes are names; it is lowered when its loops are first needed."""
     digest = structure_digest(nest, arguments)
     return shared(Kernel(kernel_name(nest, digest), digest, arguments, partial(_lowered, nest, arguments)))
 
 
-def _lowered(nest: TransferNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
+def _lowered(nest: CopyNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
     from codegen.pipeline.lower_nest import lower_nest  # which kernels that are stored do not need
 
     return lower_nest(nest, arguments, observe)
 
 
-def first_arguments(nest: TransferNest) -> tuple[str, ...]:
+def first_arguments(nest: CopyNest) -> tuple[str, ...]:
     """The arguments of a kernel before its sizes: tables, padding and prefetches."""
-    inner = nest.transfer
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
-        *offset_tables(inner),
-        *(GROUP_ARGUMENTS if group_table(inner) else ()),
-        *(SEGMENT_ARGUMENTS if isinstance(inner, Gather) else ()),
+        *offset_tables(nest),
+        *(GROUP_ARGUMENTS if group_table(nest) else ()),
+        *(SEGMENT_ARGUMENTS if nest.obeying(Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
-        *((PREFETCH_ARGUMENT,) if isinstance(inner, Moves) and inner.obeying(Prefetch) else ()),
+        *((PREFETCH_ARGUMENT,) if nest.obeying(Prefetch) else ()),
     )
 
 
@@ -168,8 +155,7 @@ def with_given_schedule(launch: Launch, otherwise: Launch) -> Launch:
     from codegen.pipeline.proofs import prove_launch
 
     prove_launch(launch)
-    inner = launch.step.nest.transfer
-    if not isinstance(inner, Moves) or all(x.form != "given" for x in inner.obeying(Stream)):
+    if all(x.form != "given" for x in launch.step.nest.obeying(Stream)):
         return launch
     return replace(launch, misaligned=otherwise.misaligned or otherwise)
 
@@ -195,11 +181,11 @@ def launch_of(
             check_range("source", *reach[:2], bounds[0])
         check_range("destination", *reach[2:], bounds[1])
     box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
-    starts, inner = (box.src // scale, box.dst // scale), step.nest.transfer
-    _check_transfer(inner, starts, reach)
+    starts = box.src // scale, box.dst // scale
+    _check_nest(step.nest, starts, reach)
     calls = calls_for(step, tables, bounds, reach)
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
-    trips = prod(t.extent for t in tables) if tables else trips_of(step.nest)
+    trips = prod(t.extent for t in tables) if tables else step.nest.trips
     launch = Launch(
         step,
         calls,
@@ -212,15 +198,13 @@ def launch_of(
     return proven(launch)
 
 
-def _check_transfer(transfer: Transfer, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
-    """The bounds of transfers that read lanes beyond rows, or have a panel of short result rows."""
-    if not isinstance(transfer, Moves):
-        return
-    others = [(int_size(x.extent), int_size(x.src)) for x in transfer.around]
-    for lanes in transfer.obeying(LanesBeyond):
-        check_lanes(lanes.reads, transfer.axis("row"), transfer.lanes["row"], others, starts[0], reach)
-    if transfer.panel:
-        check_panels(transfer, transfer.panel, starts, reach)
+def _check_nest(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
+    """The bounds of nests that read lanes beyond rows, or have a panel of short result rows."""
+    others = [(int_size(x.extent), int_size(x.src)) for x in nest.others]
+    for lanes in nest.obeying(LanesBeyond):
+        check_lanes(lanes.reads, nest.axis("row"), nest.lanes["row"], others, starts[0], reach)
+    if nest.panel:
+        check_panels(nest, nest.panel, starts, reach)
 
 
 def proven(launch: Launch) -> Launch:
@@ -234,14 +218,6 @@ def proven(launch: Launch) -> Launch:
 
         prove_launch(launch)
     return launch
-
-
-def trips_of(nest: TransferNest) -> int:
-    """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
-    inner = nest.transfer
-    if isinstance(inner, Moves) and inner.shared and not nest.loops:
-        return inner.trips
-    return int_size(nest.loops[0].extent) if nest.loops else 1
 
 
 def with_alternative(

@@ -20,7 +20,7 @@ from codegen.maps.access import map_offset
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
-from codegen.schedule.transfer_loops import LaneReads, Loop, int_size
+from codegen.schedule.loops import LaneReads, Loop, int_size
 from codegen.support.errors import KernelError
 
 PROBES = 64

@@ -5,10 +5,10 @@ from __future__ import annotations
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.parametrize import axis_names
 from codegen.runtime.kernel import Kernel
+from codegen.schedule.copy_nest import CopyNest, group_table, offset_tables
+from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, GROUP_TABLE, Table
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import TransferNest, group_table, offset_tables
 from codegen.support.dataclasses import dataclass
 
 
@@ -16,12 +16,12 @@ from codegen.support.dataclasses import dataclass
 class Step:
     """One box of a copy on its way to a kernel; every stage is kept for inspection.
 
-    `joined` holds the other boxes, including padding, where one transfer covers several.
+    `joined` holds the other boxes, including padding, where one nest covers several.
     """
 
     box: StridedBox
     schedule: Schedule
-    nest: TransferNest
+    nest: CopyNest
     kernel: Kernel
     sizes: tuple[tuple[str, int], ...]
     joined: tuple[StridedBox, ...] = ()
@@ -34,17 +34,16 @@ class Step:
     @property
     def numbers(self) -> dict[str, int]:
         """The arguments that the nest determines, addresses aside."""
-        groups = group_table(self.nest.transfer)
+        groups = group_table(self.nest)
         counts = {GROUP_COUNT: len(groups.offsets), GROUP_RUN: groups.run} if groups else {}
         return {**dict(self.sizes), **counts}
 
     @property
     def tables(self) -> dict[str, Table]:
         """The tables that belong to the nest, by the arguments that receive their addresses."""
-        inner = self.nest.transfer
-        groups = group_table(inner)
+        groups = group_table(self.nest)
         of_groups = {GROUP_TABLE: groups.offsets, GROUP_AHEAD: groups.ahead} if groups else {}
-        return {**of_groups, **{name: table.offsets for name, table in offset_tables(inner).items()}}
+        return {**of_groups, **{name: table.offsets for name, table in offset_tables(self.nest).items()}}
 
     @property
     def scratch_bytes(self) -> int:
@@ -58,8 +57,9 @@ class Step:
 
     @property
     def loop_stride(self) -> int:
-        """Destination stride of the first loop, in units; 0 without loops."""
-        return int_size(self.nest.loops[0].dst) if self.nest.loops else 0
+        """Destination stride of the outer loop that threads share, in units; 0 if they share another one."""
+        is_first = self.nest.around and not self.nest.order
+        return int_size(self.nest.around[0].dst) if is_first else 0
 
     @property
     def boxes(self) -> tuple[StridedBox, ...]:

@@ -14,6 +14,7 @@ from codegen.ir.blocks import block_shape
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     REST,
     Ahead,
@@ -28,8 +29,7 @@ from codegen.schedule.directives import (
     Tile,
     Vectorize,
 )
-from codegen.schedule.transfer_loops import Loop, int_size
-from codegen.schedule.transfers import Moves
+from codegen.schedule.loops import Loop, int_size
 from codegen.support.errors import ScheduleError
 
 MOST_SCRATCH_BYTES = 1 << 24
@@ -42,143 +42,139 @@ REPEATED = (Tile, Tail, Stream)
 """Directives that a schedule may have several of."""
 
 
-def check_directives(moves: Moves) -> None:
-    """Check the directives of moves whose sizes are numbers.
+def check_directives(nest: CopyNest) -> None:
+    """Check the directives of a nest whose sizes are numbers.
 
     Raises:
         ScheduleError: passes cannot obey them.
     """
-    kinds = Counter(type(x) for x in moves.directives)
+    kinds = Counter(type(x) for x in nest.directives)
     for kind, count in kinds.items():
         if count > 1 and kind not in REPEATED:
             _refuse(f"expected one {kind.__name__}, got {count}")
-    _check_axes(moves)
-    if moves.order:
-        _check_order(moves)
-        _check_blocks(moves)
-        _check_panel(moves)
-        _check_streamed_tiles(moves)
+    _check_axes(nest)
+    if nest.order:
+        _check_order(nest)
+        _check_blocks(nest)
+        _check_panel(nest)
+        _check_streamed_tiles(nest)
         return
     for kind in (Stage, PrefetchTile, Diagonal, LanesBeyond):
-        if moves.obeying(kind):
+        if nest.obeying(kind):
             _refuse(f"{kind.__name__} needs Reorder")
-    _check_lanes(moves)
+    _check_lanes(nest)
 
 
 def _refuse(problem: str) -> NoReturn:
     raise ScheduleError(f"schedule: {problem}")
 
 
-def _check_axes(moves: Moves) -> None:
+def _check_axes(nest: CopyNest) -> None:
     """Directives name loops that there are, in blocks of whole super-vectors."""
-    axes = [x.axis for x in moves.loops]
-    named = [*(x.axis for x in moves.obeying(Tile)), *(x.axis for x in moves.obeying(Tail)), *moves.lanes]
+    axes = [x.axis for x in nest.loops]
+    named = [*(x.axis for x in nest.obeying(Tile)), *(x.axis for x in nest.obeying(Tail)), *nest.lanes]
     for name in named:
         if name not in axes:
             _refuse(f"expected a loop over {', '.join(axes)}, got {name[:40]}")
-    for x in moves.obeying(Tile):
+    for x in nest.obeying(Tile):
         if not isinstance(x.size, int) or x.size < 1:
             _refuse(f"expected tiles of 1 iteration or more, got {x}")
-    distances = [x.distance_bytes for x in moves.obeying(Ahead)]
-    for stream in moves.obeying(Stream):
+    distances = [x.distance_bytes for x in nest.obeying(Ahead)]
+    for stream in nest.obeying(Stream):
         distances += [stream.least, stream.prefetch_bytes, stream.entries_ahead]
-    distances += [x.least for x in moves.obeying(CopyBlock)]
+    distances += [x.least for x in nest.obeying(CopyBlock)]
     if any(not -MOST_DISTANCE <= each <= MOST_DISTANCE for each in distances):
         _refuse(f"expected distances of at most {MOST_DISTANCE}, got {distances}")
-    if any(x.entries_ahead < 0 for x in moves.obeying(Stream)):
+    if any(x.entries_ahead < 0 for x in nest.obeying(Stream)):
         _refuse("expected entries_ahead of 0 or more")
-    for axis in axes:
-        sizes = [int_size(x.size) for x in moves.tiles(axis)]
-        if moves.panel is None and moves.order:
-            sizes += [moves.lanes[axis]] if axis in moves.lanes else []
-        for outer, inner in pairwise(sizes):
-            if outer % inner:
-                _refuse(f"tiles of {outer} iterations of {axis} do not hold blocks of {inner} as a whole")
-    for tail in moves.obeying(Tail):
-        if tail.axis not in moves.lanes:
+    for x in nest.obeying(Tile) if nest.order and not nest.panel else ():
+        if int_size(x.size) % nest.lanes.get(x.axis, 1):
+            _refuse(f"{x} does not hold blocks of {nest.lanes[x.axis]} iterations as a whole")
+    for tail in nest.obeying(Tail):
+        if tail.axis not in nest.lanes:
             _refuse(f"{tail} needs lanes of {tail.axis}")
 
 
-def _check_order(moves: Moves) -> None:
+def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
-    levels = [x.index for axis in moves.loops for x in moves.tiles(axis.axis)]
-    blocks = ["row"] if moves.obeying(LanesBeyond) else ["row", "column"]
-    expected = {*levels, *(x.axis for x in moves.around), *blocks}
-    if sorted(moves.order) != sorted(expected):
-        _refuse(f"expected an order of {', '.join(sorted(expected))}, got {_order(moves)}")
-    inner = [name for name in moves.order if name not in moves.outer]
-    if (*moves.outer, *inner) != moves.order or {*inner[-len(blocks) :]} != {*blocks}:
-        _refuse(f"expected the outermost tiles first and {' and '.join(blocks)} last, got {_order(moves)}")
-    for axis in moves.loops:
-        names = [x.index for x in moves.tiles(axis.axis)]
-        if sorted(names, key=moves.order.index) != names:
-            _refuse(f"expected {', '.join(names)} in this order, got {_order(moves)}")
-    if not moves.tiles("row") and not moves.panel:
+    levels = [x.index for axis in nest.loops for x in nest.tiles(axis.axis)]
+    blocks = ["row"] if nest.obeying(LanesBeyond) else ["row", "column"]
+    expected = {*levels, *(x.axis for x in nest.others), *blocks}
+    if sorted(nest.order) != sorted(expected):
+        _refuse(f"expected an order of {', '.join(sorted(expected))}, got {_order(nest)}")
+    inner = [name for name in nest.order if name not in nest.outer]
+    if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
+        _refuse(f"expected the outermost tiles first and {' and '.join(blocks)} last, got {_order(nest)}")
+    for axis in nest.loops:
+        names = [x.index for x in nest.tiles(axis.axis)]
+        if sorted(names, key=nest.order.index) != names:
+            _refuse(f"expected {', '.join(names)} in this order, got {_order(nest)}")
+    if not nest.tiles("row") and not nest.panel:
         _refuse('expected tiles of rows, such as Tile("row", 64)')
 
 
-def _order(moves: Moves) -> str:
-    (order,) = moves.obeying(Reorder)
+def _order(nest: CopyNest) -> str:
+    (order,) = nest.obeying(Reorder)
     return str(order)
 
 
-def _check_blocks(moves: Moves) -> None:
+def _check_blocks(nest: CopyNest) -> None:
     """Registers transpose blocks of the lanes, which fit in the box."""
-    row, column, width = moves.axis("row"), moves.axis("column"), moves.target.bits // 8
-    if {*moves.lanes} != {"row", "column"}:
+    row, column, width = nest.axis("row"), nest.axis("column"), nest.target.bits // 8
+    if {*nest.lanes} != {"row", "column"}:
         _refuse("expected lanes of both sides, such as Vectorize(row=16, column=16)")
-    block, short = (moves.lanes["row"], moves.lanes["column"]), bool(moves.obeying(LanesBeyond))
+    block, short = (nest.lanes["row"], nest.lanes["column"]), bool(nest.obeying(LanesBeyond))
     shapes = instruction("transposed").shapes.get(8 * width, ())
-    if block not in shapes or (moves.convert and not takes_block(*moves.convert, block)):
+    if block not in shapes or (nest.convert and not takes_block(*nest.convert, block)):
         listed = ", ".join(f"{rows}x{columns}" for rows, columns in sorted(shapes))
         _refuse(f"registers transpose {listed} elements of {width} bytes, not {block[0]}x{block[1]}")
     if int_size(column.extent) < block[1] and not short:
         _refuse(f"expected {block[1]} columns or more, got {column.extent}")
-    if int_size(row.extent) < block[0] and not moves.panel:
+    if int_size(row.extent) < block[0] and not nest.panel:
         _refuse(f"expected {block[0]} rows or more, got {row.extent}")
-    tails = {x.axis: x.how for x in moves.obeying(Tail)}
+    tails = {x.axis: x.how for x in nest.obeying(Tail)}
     for axis in ("row",) if short else ("row", "column"):
         if tails.get(axis) != "clamp":
             _refuse(f'expected Tail("{axis}", "clamp"): the last block of a transpose begins earlier')
-    if moves.obeying(Diagonal) and (moves.order[-2:] != ("column", "row") or moves.staged):
+    if nest.obeying(Diagonal) and (nest.order[-2:] != ("column", "row") or nest.staged):
         _refuse("Diagonal needs column and row as the last loops, and no Stage")
 
 
-def _check_panel(moves: Moves) -> None:
+def _check_panel(nest: CopyNest) -> None:
     """A panel has lines of long result rows, whose tiles follow each other, or complete short ones."""
-    if not moves.staged:
+    if not nest.staged:
         return
-    forms = [x.form for x in moves.obeying(Stream)]
-    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not moves.panel):
+    forms = [x.form for x in nest.obeying(Stream)]
+    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.panel):
         _refuse('Stage needs Stream("headed")')
-    if int_size(moves.panel_bytes) > MOST_SCRATCH_BYTES:
-        _refuse(f"a panel of {moves.panel_bytes} bytes is more than {MOST_SCRATCH_BYTES}; use smaller tiles")
-    if moves.panel:
-        levels = [(x.axis, x.level) for x in moves.obeying(Tile)]
+    if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
+        _refuse(f"a panel of {nest.scratch_bytes} bytes is more than {MOST_SCRATCH_BYTES}; use smaller tiles")
+    if nest.panel:
+        levels = [(x.axis, x.level) for x in nest.obeying(Tile)]
         if not {*levels} <= {("column", "panel"), ("layer", "panel"), ("column", "strip")}:
             _refuse("panels of short result rows have no other tiles than strips of columns")
         return
-    tile = moves.tiles("row")[0]
-    if moves.outer[-1] != tile.index or len(moves.outer) == 1:
-        _refuse(f"Stage needs {tile.index} as the last of several outer loops, got {_order(moves)}")
-    if int_size(tile.size) * (moves.target.bits // 8) % LINE_BYTES:
+    tile = nest.tiles("row")[0]
+    if nest.outer[-1] != tile.index or len(nest.outer) == 1:
+        _refuse(f"Stage needs {tile.index} as the last of several outer loops, got {_order(nest)}")
+    if int_size(tile.size) * (nest.target.bits // 8) % LINE_BYTES:
         _refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}")
-    if not moves.tiles("column") and not moves.obeying(LanesBeyond):
+    if not nest.tiles("column") and not nest.obeying(LanesBeyond):
         _refuse('Stage needs tiles of columns, such as Tile("column", 256)')
 
 
-def _check_streamed_tiles(moves: Moves) -> None:
+def _check_streamed_tiles(nest: CopyNest) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
-    tiled = moves.tiles("row") and moves.tiles("column")
-    if any((x.lines is None) != (moves.panel is None) for x in moves.obeying(PrefetchTile)):
+    tiled = nest.tiles("row") and nest.tiles("column")
+    if any((x.lines is None) != (nest.panel is None) for x in nest.obeying(PrefetchTile)):
         _refuse("PrefetchTile has lines if, and only if, short result rows go through a panel")
-    if moves.obeying(PrefetchTile) and not moves.panel and not (tiled and moves.stream):
+    if nest.obeying(PrefetchTile) and not nest.panel and not (tiled and nest.stream):
         _refuse("PrefetchTile needs tiles of rows and columns, and Stream")
-    if moves.staged or not moves.obeying(Stream):
+    if nest.staged or not nest.obeying(Stream):
         return
-    forms, width, block = [x.form for x in moves.obeying(Stream)], moves.target.bits // 8, moves.lanes["row"]
-    row, column = moves.axis("row"), moves.axis("column")
-    pitches = [x.dst for x in moves.around]
+    forms, width, block = [x.form for x in nest.obeying(Stream)], nest.target.bits // 8, nest.lanes["row"]
+    row, column = nest.axis("row"), nest.axis("column")
+    pitches = [x.dst for x in nest.others]
     pitches += [s for _, s in column.dst_table.digits] if column.dst_table else [column.dst]
     if any(int_size(pitch) % LINE_BYTES for pitch in pitches):
         _refuse(f"Stream without Stage needs result rows at multiples of {LINE_BYTES} bytes, got {pitches}")
@@ -187,36 +183,36 @@ def _check_streamed_tiles(moves: Moves) -> None:
             _refuse(f'Stream("given") needs a multiple of {block} rows, got {row.extent}')
         return
     narrow = block_shape(width, "16x64") in instruction("transposed").shapes.get(8 * width, ())
-    if forms != ["headed"] or not tiled or not narrow or moves.convert or row.src_table:
+    if forms != ["headed"] or not tiled or not narrow or nest.convert or row.src_table:
         _refuse('a transpose of these elements streams by "given" or through Stage')
     if block * width != LINE_BYTES or int_size(column.extent) < LINE_BYTES // width:
         _refuse(f'Stream("headed") needs blocks of {LINE_BYTES // width} rows, and as many columns')
 
 
-def _check_lanes(moves: Moves) -> None:
+def _check_lanes(nest: CopyNest) -> None:
     """Instructions move the lanes of super-vectors, and of the narrower ones after them."""
-    if not moves.obeying(Vectorize):
-        if any(isinstance(x, Tail | Stream) for x in moves.directives):
+    if not nest.obeying(Vectorize):
+        if any(isinstance(x, Tail | Stream) for x in nest.directives):
             _refuse("Tail and Stream need Vectorize")
         return
-    if moves.obeying(Tile):
+    if nest.obeying(Tile):
         _refuse("Tile and Vectorize need Reorder")
-    long, *_ = moves.loops
-    tails, whole = moves.obeying(Tail), prod(int_size(x.extent) for x in moves.loops[1:])
+    long, *_ = nest.loops
+    tails, whole = nest.obeying(Tail), prod(int_size(x.extent) for x in nest.loops[1:])
     if len(tails) > 1 or any(x.axis != long.axis for x in tails):
         _refuse(f"expected a tail of {long.axis}, got {', '.join(map(str, tails))}")
-    if moves.lanes.keys() != {x.axis for x in moves.loops} and moves.lanes.keys() != {long.axis}:
-        _refuse(f"expected lanes of {' and '.join(x.axis for x in moves.loops)}")
-    count = moves.lanes[long.axis]
-    _check_tail(moves, long, count)
-    if len(moves.lanes) > 1 and prod(moves.lanes.values()) != count * whole:
+    if nest.lanes.keys() != {x.axis for x in nest.loops} and nest.lanes.keys() != {long.axis}:
+        _refuse(f"expected lanes of {' and '.join(x.axis for x in nest.loops)}")
+    count = nest.lanes[long.axis]
+    _check_tail(nest, long, count)
+    if len(nest.lanes) > 1 and prod(nest.lanes.values()) != count * whole:
         _refuse(f"expected all iterations of the loops inside {long.axis} as lanes")
 
 
-def _check_tail(moves: Moves, long: Loop, count: int) -> None:
+def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
     """The iterations that fill no super-vector have narrower ones, or a last one that begins earlier."""
     extent = int_size(long.extent)
-    for tail in moves.obeying(Tail):
+    for tail in nest.obeying(Tail):
         if tail.how == "clamp" and not tail.sizes:
             if extent < count:
                 _refuse(f"{tail} needs {count} iterations or more, got {extent}")
@@ -229,5 +225,5 @@ def _check_tail(moves: Moves, long: Loop, count: int) -> None:
         if 0 in sizes[:-1]:
             _refuse(f'"{REST}" is the last size, got {tail}')
         return
-    if extent % count and not moves.obeying(Request):
+    if extent % count and not nest.obeying(Request):
         _refuse(f"{long.axis} has {extent} iterations, so lanes of {count} need a Tail")

@@ -1,4 +1,4 @@
-"""Choose the directives of moves: the super-vectors, tails and streams of each kind of copy."""
+"""Choose the directives of nest: the super-vectors, tails and streams of each kind of copy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.packed_bits import COLUMNS
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, Element, Side, StridedBox
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     REST,
     Ahead,
@@ -32,10 +33,9 @@ from codegen.schedule.limits import (
     SMALL_LEAST_COLUMNS,
     SMALL_ROWS,
 )
+from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import MOST_GROUPED, PREFETCH_ELEMENTS, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.transfer_loops import Loop, int_size
-from codegen.schedule.transfers import Moves
 
 BYTE = Element("u8", 8)
 
@@ -46,7 +46,7 @@ LEAST_CONVERTED, MOST_CONVERTED = 16, 32
 """Elements that are converted together: a line or more on one side."""
 
 
-def chunk_moves(width: int, count: int, table: OffsetTable, schedule: Schedule) -> Moves:
+def chunk_moves(width: int, count: int, table: OffsetTable, schedule: Schedule) -> CopyNest:
     """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
     element, how = Element(f"u{8 * width}", 8 * width), schedule.runs
     lines = (
@@ -57,15 +57,15 @@ def chunk_moves(width: int, count: int, table: OffsetTable, schedule: Schedule) 
     full = Stream("full", prefetch_bytes=how.prefetch_bytes, entries_ahead=how.prefetch_chunks)
     streams = (full,) if schedule.stream else ()
     chunks = Loop("x", count, 0, width, src_table=table)
-    return Moves((chunks,), element, element, None, (*lines, *streams))
+    return CopyNest((chunks,), element, element, None, (*lines, *streams))
 
 
-def _moves(box: StridedBox, loops: tuple[Loop, ...], *directives: Directive) -> Moves:
+def _moves(box: StridedBox, loops: tuple[Loop, ...], *directives: Directive) -> CopyNest:
     """Elements that are moved as they are, by directives."""
-    return Moves(loops, box.target, box.source, None, directives)
+    return CopyNest(loops, box.target, box.source, None, directives)
 
 
-def run_moves(box: StridedBox, axis: Axis, schedule: Schedule) -> Moves:
+def run_moves(box: StridedBox, axis: Axis, schedule: Schedule) -> CopyNest:
     """The bytes of elements that are contiguous on both sides, a line at a time.
 
     Runs of full lines are often adjacent; others need a size worth their ends. Runs at table entries have one
@@ -77,12 +77,12 @@ def run_moves(box: StridedBox, axis: Axis, schedule: Schedule) -> Moves:
         streams = (full, Stream("headed", RUN_SHORT_BYTES))
         streams = (Stream("headed"),) if box.entries else streams
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", sizes=(REST,))
-    return Moves(_bytes_of(box, axis), BYTE, BYTE, None, (*lines, *streams))
+    return CopyNest(_bytes_of(box, axis), BYTE, BYTE, None, (*lines, *streams))
 
 
-def request_moves(box: StridedBox, axis: Axis) -> Moves:
+def request_moves(box: StridedBox, axis: Axis) -> CopyNest:
     """The lines of elements that are contiguous in the source, which a later copy reads."""
-    return Moves(_bytes_of(box, axis), BYTE, BYTE, None, (Request(), Vectorize((("x", LINE_BYTES),))))
+    return CopyNest(_bytes_of(box, axis), BYTE, BYTE, None, (Request(), Vectorize((("x", LINE_BYTES),))))
 
 
 def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
@@ -90,13 +90,13 @@ def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
     return (Loop("x", axis.extent * box.width, 1, 1),)
 
 
-def fill_moves(size_bytes: int) -> Moves:
+def fill_moves(size_bytes: int) -> CopyNest:
     """A multiple of the repeated element, a line at a time; a line in the middle of it would not do."""
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", sizes=(REST,))
-    return Moves((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
+    return CopyNest((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
 
 
-def reversed_moves(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> Moves:
+def reversed_moves(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> CopyNest:
     """A run that is read backward; or short ones that follow each other, as many as fill a lane.
 
     A super-vector that ends with a part of a run is stored completely. The next one overwrites that part.
@@ -116,7 +116,7 @@ def reversed_moves(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) ->
     return _moves(box, loops, lanes, *tails)
 
 
-def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """A few rows that are packed together on one side: blocks of a line of each, then narrower ones.
 
     Deinterleaved rows that do not begin lines go through scratch, unless they are short. If all rows fit in a
@@ -141,7 +141,7 @@ def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedul
     return _moves(box, loops, *lines, *streams)
 
 
-def joined_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+def joined_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """The same for rows that are joined of several digits, and are at least a line long.
 
     The digits after the first two in `inner` are joined to the long one. The packed side, where they leave
@@ -180,7 +180,7 @@ def _groups(box: StridedBox, names: tuple[str, ...], columns: Axis, first: Axis)
     return RowGroups(digits, columns.extent, box.width, run)
 
 
-def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> Moves:
+def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> CopyNest:
     """Digits that are too short for registers, in blocks of 64 bytes of 64 source rows that stay in cache."""
     columns, rows = (
         Loop(name, x.extent, x.src, x.dst) for name, x in zip(("column", "row"), inner, strict=True)
@@ -189,7 +189,7 @@ def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> Moves:
     return _moves(box, (columns, rows), Tile("column", wide), Tile("row", SMALL_ROWS))
 
 
-def element_moves(box: StridedBox, axis: Axis, *, prefetch: bool) -> Moves:
+def element_moves(box: StridedBox, axis: Axis, *, prefetch: bool) -> CopyNest:
     """Single elements; super-vectors of them if they are contiguous and more than resized."""
     loops = (Loop("x", axis.extent, axis.src if box.source else 0, axis.dst),)
     how: list[Directive] = []
@@ -199,7 +199,7 @@ def element_moves(box: StridedBox, axis: Axis, *, prefetch: bool) -> Moves:
         how += [Vectorize((("x", lanes),)), Tail("x", "shift", sizes=(8, 1))]
     if prefetch:
         how.append(Prefetch("x", PREFETCH_ELEMENTS))
-    return Moves(loops, box.target, box.source, box.conversion, tuple(how))
+    return CopyNest(loops, box.target, box.source, box.conversion, tuple(how))
 
 
 def _converts_in_registers(box: StridedBox, axis: Axis) -> bool:
@@ -209,7 +209,7 @@ def _converts_in_registers(box: StridedBox, axis: Axis) -> bool:
     return (axis.src, axis.dst) == (box.source_width, box.width)
 
 
-def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Moves:
+def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """Codes of a few bits in bytes: contiguous, some bytes apart, or in columns that follow each other.
 
     The packed loop is last in `inner`; a loop before it runs over the columns.
@@ -220,11 +220,11 @@ def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> 
     column_bytes = packed.extent // group
     loose, code = Element("u8", 8), Element(f"u{bits}", bits)
 
-    def moves(count: int, far: int, near: int, codes: int, *directives: Directive) -> Moves:
+    def nest(count: int, far: int, near: int, codes: int, *directives: Directive) -> CopyNest:
         """`count` times `codes` codes, `far` loose bytes and `near` packed bytes apart."""
         x = Loop("x", count, *((far, near) if packs else (near, far)))
         within = Loop("code", codes, *((step, 0) if packs else (0, step)))
-        return Moves((x, within), *((code, loose) if packs else (loose, code)), None, directives)
+        return CopyNest((x, within), *((code, loose) if packs else (loose, code)), None, directives)
 
     ahead, stream = schedule.runs.prefetch_bytes, schedule.stream
     if columns:
@@ -232,11 +232,11 @@ def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> 
         streams = [Stream("begun", prefetch_bytes=ahead)] * stream
         streams += [Stream("staged", ROW_BUFFER_BYTES)] * (stream and not packs)
         blocks = Vectorize((("x", many), ("code", packed.extent))), Tail("x", "clamp", sizes=(few, 1))
-        return moves(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
+        return nest(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
     if step != 1:
-        return moves(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))
+        return nest(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))
     line = LINE_BYTES if packs else LINE_BYTES // group
     sizes = (WORD_BYTES, REST) if line > WORD_BYTES else (REST,)
     lines = Vectorize((("x", line), ("code", group))), Tail("x", "shift", sizes)
     headed = Stream("headed", PACKED_SHORT_BYTES // (1 if packs else group), ahead)
-    return moves(column_bytes, group, 1, group, *lines, *[headed] * stream)
+    return nest(column_bytes, group, 1, group, *lines, *[headed] * stream)

@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias
 
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Side
+from codegen.schedule.loops import LaneReads, Size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.panels import Panel
-from codegen.schedule.transfer_loops import LaneReads, Size
+from codegen.schedule.segments import Segments
 from codegen.support.dataclasses import as_call, dataclass
 
 REST: Literal["rest"] = "rest"
@@ -215,6 +216,23 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """Assemble segments of the destination in a buffer in the first cache; write full lines past the cache.
+
+    It covers all boxes of a copy, so that no line is written twice. Tables hold the chunks of each segment.
+
+    buffer_bytes  of the buffer
+    segments      the chunks of each segment, including padding; None once they come as run-time tables
+    """
+
+    buffer_bytes: Size
+    segments: Segments | None
+
+    def __str__(self) -> str:
+        return "Gather()"
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Request the lines of the source, which a later copy reads, instead of copying them."""
 
@@ -237,5 +255,6 @@ Directive: TypeAlias = (
     | Prefetch
     | PrefetchTile
     | Ahead
+    | Gather
     | Request
 )

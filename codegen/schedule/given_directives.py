@@ -7,11 +7,13 @@ from typing import NoReturn
 
 from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     REST,
     Assemble,
     CopyBlock,
     Directive,
+    Gather,
     Groups,
     LanesBeyond,
     Prefetch,
@@ -21,14 +23,13 @@ from codegen.schedule.directives import (
     Tail,
     Tile,
 )
+from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.read_directives import read_directives
-from codegen.schedule.transfer_loops import Loop, int_size
-from codegen.schedule.transfers import Moves
 from codegen.support.errors import ScheduleError
 
 
-def given_moves(moves: Moves, text: str) -> Moves:
-    """The same moves with the directives of a text.
+def given_nest(nest: CopyNest, text: str) -> CopyNest:
+    """The same nest with the directives of a text.
 
     Tiles, the order of loops, register blocks, stages, streams and prefetches of transposes are free. Other
     copies keep their lanes, and choose among their tails and streams. Directives that hold tables or a panel,
@@ -37,7 +38,7 @@ def given_moves(moves: Moves, text: str) -> Moves:
     Raises:
         ScheduleError: it is not a list of directives, or passes cannot obey them.
     """
-    own = {str(x): x for x in moves.directives if _belongs_to_copy(x)}
+    own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
     for printed, each in own.items():
         if each not in directives:
@@ -45,14 +46,14 @@ def given_moves(moves: Moves, text: str) -> Moves:
     for each in directives:
         if _belongs_to_copy(each) and each not in own.values():
             _refuse(f"this copy does not take {each}")
-    made = replace(moves, directives=directives, loops=())
-    made = replace(made, loops=tuple(_long_enough(x, made) for x in moves.loops))
-    if (own or not moves.order) and made.lanes != moves.lanes:
-        _refuse(f"this copy needs {', '.join(map(str, _vectors(moves)))}")
-    if moves.order and not made.order:
+    made = replace(nest, directives=directives, loops=())
+    made = replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops))
+    if (own or not nest.order) and made.lanes != nest.lanes:
+        _refuse(f"this copy needs {', '.join(map(str, _vectors(nest)))}")
+    if nest.order and not made.order:
         _refuse("a transpose needs Reorder")
-    if not moves.order:
-        _check_choices(made, moves)
+    if not nest.order:
+        _check_choices(made, nest)
     check_directives(made)
     return made
 
@@ -64,7 +65,7 @@ def _refuse(problem: str) -> NoReturn:
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a directive holds what a text does not say."""
     match directive:
-        case Table() | Groups() | LanesBeyond() | Assemble() | Request() | Prefetch():
+        case Table() | Groups() | LanesBeyond() | Assemble() | Gather() | Request() | Prefetch():
             return True
         case Stage(panel):
             return panel is not None
@@ -73,35 +74,35 @@ def _belongs_to_copy(directive: Directive) -> bool:
     return False
 
 
-def _vectors(moves: Moves) -> list[Directive]:
-    return [x for x in moves.directives if not isinstance(x, Tail | Stream | CopyBlock)]
+def _vectors(nest: CopyNest) -> list[Directive]:
+    return [x for x in nest.directives if not isinstance(x, Tail | Stream | CopyBlock)]
 
 
-def _long_enough(loop: Loop, moves: Moves) -> Loop:
+def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
     """The loop; requests for the next tile look for rows after those of its table."""
-    if loop.axis != "row" or loop.src_table is None or moves.panel:
+    if loop.axis != "row" or loop.src_table is None or nest.panel:
         return loop
-    tallest = max((int_size(x.size) for x in moves.tiles("row")), default=0)
+    tallest = max((int_size(x.size) for x in nest.tiles("row")), default=0)
     more = max(loop.src_table.more, 2 * tallest)
     return replace(loop, src_table=replace(loop.src_table, more=more))
 
 
-def _check_choices(made: Moves, moves: Moves) -> None:
-    """Runs, interleaves and other copies in one super-vector keep what decides how it moves."""
-    is_run = moves.copies and len(moves.loops) == 1 and not moves.loops[0].src_table
-    forms = {x.form for x in moves.obeying(Stream)} | ({"full", "headed"} if is_run else set())
+def _check_choices(made: CopyNest, nest: CopyNest) -> None:
+    """Runs, interleaves and other copies in one super-vector keep what decides how it nest."""
+    is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table
+    forms = {x.form for x in nest.obeying(Stream)} | ({"full", "headed"} if is_run else set())
     for stream in made.obeying(Stream):
         if stream.form not in forms:
             _refuse(f"this copy streams by {', '.join(sorted(forms)) or 'no form'}, not {stream}")
-    sizes = {x for tail in moves.obeying(Tail) for x in tail.sizes}
+    sizes = {x for tail in nest.obeying(Tail) for x in tail.sizes}
     for tail in made.obeying(Tail):
         if not {*tail.sizes} <= sizes:
             known = ", ".join(map(str, sorted(sizes - {REST}, key=str))) or REST
             _refuse(f"narrower super-vectors of this copy have {known} iterations, got {tail}")
-    if bool(made.obeying(Tail)) != bool(moves.obeying(Tail)):
-        _refuse(f"this copy needs {', '.join(map(str, moves.obeying(Tail))) or 'no Tail'}")
-    if made.obeying(Tile) != moves.obeying(Tile) and moves.lanes:
+    if bool(made.obeying(Tail)) != bool(nest.obeying(Tail)):
+        _refuse(f"this copy needs {', '.join(map(str, nest.obeying(Tail))) or 'no Tail'}")
+    if made.obeying(Tile) != nest.obeying(Tile) and nest.lanes:
         _refuse("a copy in super-vectors has no tiles")
-    is_flat = is_run and (moves.target.bits, moves.loops[0].src, moves.loops[0].dst) == (8, 1, 1)
+    is_flat = is_run and (nest.target.bits, nest.loops[0].src, nest.loops[0].dst) == (8, 1, 1)
     if made.obeying(CopyBlock) and not is_flat:
         _refuse("CopyBlock copies contiguous bytes")

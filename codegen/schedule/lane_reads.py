@@ -6,8 +6,8 @@ from math import prod
 
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.schedule.loops import LaneReads
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import LaneReads
 
 
 def lane_reads(

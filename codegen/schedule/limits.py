@@ -1,6 +1,6 @@
 """Distances and sizes that passes obey when they lower copies: everything here was measured.
 
-They belong to a form of transfer, not to one copy. Kernels compare lengths with sizes that are arguments. A
+They belong to a kind of nest, not to one copy. Kernels compare lengths with sizes that are arguments. A
 kernel serves many sizes, so such a comparison is part of its code, not a field of a schedule.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.schedule.loops import Size
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import Size
 from codegen.support.dataclasses import dataclass
 
 PANEL_OFFSETS, RUN_OFFSETS, PANEL_RUN_OFFSETS = "panel_offsets", "run_offsets", "panel_run_offsets"

@@ -49,7 +49,7 @@ BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
 Diagonals change both rows and columns with each block."""
 
 MOST_LOOPS = 6
-"""The most loops around a transfer. More digits become tables of offsets."""
+"""The most outer loops of a nest. More digits become tables of offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

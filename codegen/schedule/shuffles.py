@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead, Assemble
+from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Moves
 from codegen.support.dataclasses import dataclass
 
 PARTS = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16
@@ -55,7 +55,7 @@ class ShuffleSchedule:
         return f"periods of {period} | {self.together} together, {self.parts} parts each{long}{ahead}"
 
 
-def shuffled_moves(box: StridedBox, how: ShuffleSchedule) -> Moves:
+def shuffled_moves(box: StridedBox, how: ShuffleSchedule) -> CopyNest:
     """The bytes at each index of the axis, in rows that are periods.
 
     for step in 4096: for x in 3: dst[3*step + x] = src[4*step + x_offsets[x]]
@@ -65,7 +65,7 @@ def shuffled_moves(box: StridedBox, how: ShuffleSchedule) -> Moves:
     inside = Loop("x", len(offsets), 0, 1, src_table=OffsetTable(listed=tuple(offsets.tolist())))
     loops = Loop("step", axis.extent, axis.src, axis.dst), *[inside] * (len(offsets) > 1)
     byte, ahead = Element("u8", 8), [Ahead(how.ahead)] * bool(how.ahead)
-    return Moves(loops, byte, byte, None, (_assembled(box, how), *ahead))
+    return CopyNest(loops, byte, byte, None, (_assembled(box, how), *ahead))
 
 
 def _assembled(box: StridedBox, how: ShuffleSchedule) -> Assemble:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from codegen.ir.blocks import block_shape
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Digit, Side, StridedBox
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     Ahead,
     Diagonal,
@@ -22,17 +23,16 @@ from codegen.schedule.directives import (
     Vectorize,
 )
 from codegen.schedule.lane_reads import lane_reads
+from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import Panel, dense_panel
 from codegen.schedule.schedule import TransposeSchedule
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Moves
 
 Levels: TypeAlias = tuple[list[Tile], tuple[str, ...]]
 """The tiles of a transpose, and the order of all loops."""
 
 
-def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> Moves:
+def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> CopyNest:
     """Rows and columns of which both sides have different ones contiguous, in tiles and register blocks.
 
     A side that is joined of several digits gets a table of offsets. So do the rows of a panel of short result
@@ -41,20 +41,18 @@ def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> Moves:
     rows, columns = box.digits(cut.rows), box.digits(cut.columns)
     counts = row_count, column_count = size_of(rows), size_of(columns)
     is_short, block = cut.block == "short", _block(box, cut, counts)
-    around = [name for name in cut.loops if name in box.extents]
-    around += [cut.layers] if cut.layers else []
-    others = tuple(box.digits((name,))[0] for name in around)
+    around = tuple(Loop(name, *box.digits((name,))[0]) for name in cut.loops if name in box.extents)
+    layers = tuple(Loop("layer", *box.digits((cut.layers,))[0]) for _ in cut.layers[:1])
     panel = None
     if cut.stage == "dense":
-        layers = (cut.together, others[-1][2]) if cut.layers else None
-        panel = _panel(box, cut, counts, in_order=row_count < block[0], layers=layers)
-        levels, order = _panels(cut, column_count, others)
+        panel = _panel(box, cut, counts, in_order=row_count < block[0])
+        levels, order = _panels(cut, column_count, layers)
         more = block[0]
     else:
         levels, order = _tiles(replace(cut, tile=(cut.tile[0], block[1])) if is_short else cut)
         more = 2 * (max(cut.tile[0], min(cut.strips[0], row_count)) if cut.strips else cut.tile[0])
     loops = (
-        *(Loop("layer" if name == cut.layers else name, *x) for name, x in zip(around, others, strict=True)),
+        *layers,
         _side("row", row_count, [(n, s) for n, s, _ in rows], "src", box.width, more, table=bool(panel)),
         _side("column", column_count, [(n, d) for n, _, d in columns], "dst", box.source_width),
     )
@@ -65,12 +63,13 @@ def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> Moves:
     how += [Stream("aligned")] * (panel is not None and not cut.stream)
     how += [Vectorize((("row", block[0]), ("column", block[1]))), Tail("row", "clamp")]
     if is_short:
+        others = tuple((int_size(x.extent), int_size(x.src), 0) for x in (*around, *layers))
         how.append(LanesBeyond(lane_reads(rows, column_count, others, box.width, block[0])))
     else:
         how.append(Tail("column", "clamp"))
     how += [PrefetchTile(cut.requests)] if panel else [PrefetchTile()] * (cut.stream and not is_short)
     how += [Ahead(cut.prefetch_bytes)] * bool(cut.prefetch_bytes)
-    return Moves(loops, box.target, box.source, box.conversion, tuple(how))
+    return CopyNest(loops, box.target, box.source, box.conversion, tuple(how), around)
 
 
 def size_of(digits: tuple[Digit, ...]) -> int:
@@ -92,30 +91,24 @@ def _block(box: StridedBox, cut: TransposeSchedule, counts: tuple[int, int]) -> 
     return block_shape(box.width, "64x16") if cut.block == "short" else block
 
 
-def _panel(
-    box: StridedBox,
-    cut: TransposeSchedule,
-    counts: tuple[int, int],
-    *,
-    in_order: bool,
-    layers: tuple[int, int] | None,
-) -> Panel:
-    """A panel of all rows and of as many columns and layers (count, destination stride) as fit."""
+def _panel(box: StridedBox, cut: TransposeSchedule, counts: tuple[int, int], *, in_order: bool) -> Panel:
+    """A panel of all rows and of as many columns and layers as fit."""
+    layers = (cut.together, box.axis(cut.layers).dst) if cut.layers else None
     columns, tile = box.digits(cut.columns), min(cut.tile[1], counts[1])
     digits = [(tile, columns[0][2])] if tile < counts[1] else [(n, d) for n, _, d in columns]
     row_bytes = counts[0] * box.width
     return dense_panel(row_bytes, digits, in_order=in_order, layers=layers, separate=cut.separate)
 
 
-def _panels(cut: TransposeSchedule, columns: int, others: tuple[Digit, ...]) -> Levels:
+def _panels(cut: TransposeSchedule, columns: int, layers: tuple[Loop, ...]) -> Levels:
     """Panels of columns and of layers, and the caller's super-vectors inside."""
     found = [Tile("column", cut.tile[1], "panel", -(-columns // cut.tile[1]))]
     inner = ("row",) if cut.block == "short" else ("column", "row")
     if cut.strips and cut.block != "short":
         found.append(Tile("column", cut.strips[1], "strip"))
         inner = ("column_strip", *inner)
-    if cut.layers:
-        found.append(Tile("layer", cut.together, "panel", -(-others[-1][0] // cut.together)))
+    for layer in layers:
+        found.append(Tile("layer", cut.together, "panel", -(-int_size(layer.extent) // cut.together)))
         inner = ("layer", *inner)
     names = {"columns": "column_panel", "layers": "layer_panel"}
     return found, (*(names.get(x, x) for x in cut.loops), *inner)

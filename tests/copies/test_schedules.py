@@ -99,7 +99,7 @@ def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
         ("Tile(", "expected directives, separated by commas"),
         ("Tile(3, 4)", "Tile takes another axis, got 3"),
         ("Shuffle()", "expected Tile, Reorder"),
-        (TRANSPOSE.replace("row=16", "row=15"), "do not hold blocks of 15"),
+        (TRANSPOSE.replace("row=16", "row=15"), "does not hold blocks of 15 iterations"),
         (
             TRANSPOSE.replace("column=16", "column=2"),
             "registers transpose 4x16, 16x4, 16x16 elements of 4 bytes",

@@ -9,9 +9,8 @@ import pytest
 
 import tilejit
 from codegen.ir.printer import format_function
-from codegen.pipeline.passes import Pass, transfer_passes, vector_passes
+from codegen.pipeline.passes import Pass, copy_passes, vector_passes
 from codegen.pipeline.steps import first_arguments, kernel_of
-from codegen.schedule.transfers import described
 from tests.docs.test_map import DESIGN
 from tests.tools.goldens import GOLDEN
 
@@ -24,7 +23,7 @@ def blocks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("section", "first", "passes"), [(COPY, 12, transfer_passes()), (KERNEL, 6, vector_passes())]
+    ("section", "first", "passes"), [(COPY, 12, copy_passes()), (KERNEL, 6, vector_passes())]
 )
 def test_steps_are_the_passes(section: str, first: int, passes: tuple[Pass, ...]) -> None:
     steps = dict(re.findall(r"^(\d+)\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE))
@@ -50,7 +49,7 @@ def test_the_kernel_matches_its_golden_file() -> None:
 def test_the_loops_of_a_run_match_the_compilers() -> None:
     (loops,) = [block for block in blocks(COPY) if "tilejit.narrower" in block]
     nest = tilejit.explain("f32[8192,8192]{1,0:T(8,128)}", None).steps[0].nest
-    assert f"{described(nest.transfer).partition(': ')[2]}\n```" in COPY
+    assert f"{nest.statement.partition(': ')[2]}\n```" in COPY
     forms: dict[str, Any] = {}
     kernel_of(nest, first_arguments(nest), lambda name, form: forms.setdefault(name, form))
     assert dedented(loops) in dedented(format_function(forms["vectorize_axes"]))

@@ -19,9 +19,9 @@ from codegen.runtime.copy_calls import (
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
+from codegen.schedule.copy_nest import group_table, offset_tables
 from codegen.schedule.offset_tables import GROUP_TABLE, GROUP_TABLES
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
-from codegen.schedule.transfers import group_table, offset_tables
 from tests.tools.guard import Guarded
 
 Bytes = NDArray[np.uint8]
@@ -146,7 +146,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     """The length of the table that an argument points to; 0 for any other argument."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
-    inner = launch.step.nest.transfer
+    inner = launch.step.nest
     groups = group_table(inner)
     if name in GROUP_TABLES and groups:
         return int((groups.offsets if name == GROUP_TABLE else groups.ahead).size)

@@ -7,8 +7,6 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Statement, Store, View
 from codegen.ir.values import Load
 
-LINES_MOVED = "Super-vectors of 64 bytes"
-
 
 def line(dst: str, src: str, at: Term, count: int = LINE_BYTES) -> Store:
     """dst[at] = src[at], bytes of a line."""

@@ -6,10 +6,12 @@ from codegen.ir.building import Term, compare, least, let, loop, minus, multiple
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, View
+from codegen.ir.rewriting import Body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Entries, IndexValue, Load, Local
-from codegen.passes.lower_copies.lowered import Lowered, Sides
-from codegen.passes.lower_copies.runs import LINES_MOVED, line, part
+from codegen.passes.lines import line, part
+from codegen.passes.sides import Sides
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.limits import GATHERED_MOVES
 from codegen.schedule.segments import (
     BYTES,
@@ -21,7 +23,6 @@ from codegen.schedule.segments import (
     SEGMENT_FIELDS,
     SRC,
 )
-from codegen.schedule.transfers import Gather
 
 MEMORY = "buffer_memory"
 """The memory of the buffer, with a line in front."""
@@ -30,8 +31,8 @@ LINES = Blocks(streamed=(Stream("given"),))
 """The lines of a segment begin lines of the destination."""
 
 
-def lower_gather(gather: Gather, sides: Sides) -> Lowered:
-    """Assemble the parts of each segment in a buffer, then stream it; adjacent segments may share a line.
+def lower_gather(nest: CopyNest, sides: Sides) -> tuple[Body, Body, str]:
+    """The buffer, the loop over segments, and what moves; adjacent segments may share a line.
 
     before:  dst <- chunks of src, streamed, segment by segment
     after:   carried = 0
@@ -57,8 +58,7 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
     what = f"dst[entry, x] = buffer[x], x < segment_bytes, where {moved}"
-    held = Alloc(MEMORY, gather.buffer_bytes, "scratch")
-    return Lowered((entries,), what, LINES_MOVED, (held,), shared="entry")
+    return (Alloc(MEMORY, nest.scratch_bytes, "scratch"),), (entries,), what
 
 
 def _views(sides: Sides) -> tuple[Statement, ...]:

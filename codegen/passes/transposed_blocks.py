@@ -9,9 +9,9 @@ from codegen.ir.nodes import Alloc, Let, Statement, Store, View
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lane_orders import Lane, reordered
-from codegen.passes.lower_copies.lowered import converted
-from codegen.schedule.transfer_loops import Loop
-from codegen.schedule.transfers import Moves
+from codegen.passes.sides import converted
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.loops import Loop
 from codegen.support.dataclasses import dataclass
 
 CONVERTED = "converted"
@@ -27,7 +27,7 @@ class RegisterBlock:
         rows: the loop over rows, which are apart in the source.
         source_width: bytes of an element of the source.
         width: bytes of an element of the destination.
-        convert: as in `Moves`.
+        convert: as in `CopyNest`.
     """
 
     shape: tuple[int, int]
@@ -42,7 +42,7 @@ class RegisterBlock:
         return self.convert is not None and not converts_blocks(*self.convert)
 
 
-def block_of(t: Moves) -> RegisterBlock:
+def block_of(t: CopyNest) -> RegisterBlock:
     """The blocks of a transpose."""
     assert t.source is not None, "a transpose reads its source"
     shape = t.lanes["row"], t.lanes["column"]

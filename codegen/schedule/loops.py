@@ -1,4 +1,4 @@
-"""The loops around a transfer, and sizes, which `parametrize` turns from numbers into names of arguments."""
+"""The loops of a nest, and sizes, which `parametrize` turns from numbers into names of arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def int_size(size: Size) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop around a transfer or of one, with its strides on both sides, in the units of the nest.
+    """A loop with its strides on both sides, in the units of the nest.
 
     Where several digits are joined, a table of offsets replaces the stride of a side.
     """

@@ -6,10 +6,10 @@ from codegen.ir.building import Term, compare, index_of, least, let, loop, plus,
 from codegen.ir.index import Index
 from codegen.ir.nodes import Blocks, Compare, If, Statement, View
 from codegen.ir.rewriting import Body
-from codegen.passes.lower_copies.blocks import block_of
+from codegen.passes.transposed_blocks import block_of
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import PrefetchTile, Tile
-from codegen.schedule.transfer_loops import Loop, Size, int_size
-from codegen.schedule.transfers import Moves
+from codegen.schedule.loops import Loop, Size, int_size
 from codegen.support.dataclasses import dataclass
 
 
@@ -41,15 +41,15 @@ class TileLoop:
         return found
 
 
-def tile_loops(t: Moves) -> tuple[TileLoop, ...]:
+def tile_loops(nest: CopyNest) -> tuple[TileLoop, ...]:
     """The loops around blocks, outermost first."""
-    around, tiles = {x.axis: x for x in t.around}, {x.index: x for x in t.outer_tiles}
-    return tuple(_digit(around[name]) if name in around else _tiles(t, tiles[name]) for name in t.outer)
+    around, tiles = {x.axis: x for x in nest.around}, {x.index: x for x in nest.outer_tiles}
+    return tuple(_digit(around[name]) if name in around else _tiles(nest, tiles[name]) for name in nest.outer)
 
 
-def _tiles(t: Moves, tile: Tile) -> TileLoop:
+def _tiles(nest: CopyNest, tile: Tile) -> TileLoop:
     """The loop over the tiles of an axis; one over panels counts them."""
-    x, stop = t.axis(tile.axis), f"{tile.axis}_stop"
+    x, stop = nest.axis(tile.axis), f"{tile.axis}_stop"
     src = () if x.src_table else (x.src,)
     ends, last = compare(stop, "lt", x.extent), let(stop, least(plus(tile.first, tile.size), x.extent))
     if tile.level != "panel":
@@ -63,10 +63,10 @@ def _digit(x: Loop) -> TileLoop:
     return TileLoop(x.axis, x.axis, x.extent, 1, compare(plus(x.axis, 1), "lt", x.extent), (x.src,))
 
 
-def around_tiles(t: Moves, body: Body, *, parallel: bool) -> Body:
+def around_tiles(nest: CopyNest, body: Body, *, parallel: bool) -> Body:
     """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations."""
-    blocks = Blocks(ahead="tile") if t.obeying(PrefetchTile) else None
-    for k, x in reversed(list(enumerate(tile_loops(t)))):
+    blocks = Blocks(ahead="tile") if nest.obeying(PrefetchTile) else None
+    for k, x in reversed(list(enumerate(tile_loops(nest)))):
         first, last = index_of(0), index_of(x.stop)
         if parallel and k == 0:
             first, last = times("begin", x.step), times("end", x.step)
@@ -76,23 +76,23 @@ def around_tiles(t: Moves, body: Body, *, parallel: bool) -> Body:
     return body
 
 
-def next_tile(t: Moves, src: str) -> Statement:
+def next_tile(nest: CopyNest, src: str) -> Statement:
     """The view of the source where the next tile begins.
 
     The innermost loop moves on, or begins again while the one around it moves on, and so forth. A single
     loop ends with the same tile again.
     """
-    outermost, *inside = tile_loops(t)
+    outermost, *inside = tile_loops(nest)
     begin_again = {x.axis: False for x in inside}
     last = begin_again | {outermost.axis: True} if inside else {}
-    chosen: Body = _begin(t, src, last)
+    chosen: Body = _begin(nest, src, last)
     for x in inside or (outermost,):
         begin_again.pop(x.axis, None)
-        chosen = (If((x.follows,), _begin(t, src, begin_again | {x.axis: True}), chosen),)
+        chosen = (If((x.follows,), _begin(nest, src, begin_again | {x.axis: True}), chosen),)
     return chosen[0]
 
 
-def _begin(t: Moves, src: str, moves_on: dict[str, bool]) -> Body:
+def _begin(nest: CopyNest, src: str, moves_on: dict[str, bool]) -> Body:
     """The view of a tile: each loop moves on, begins again, or stays.
 
     With a table of rows, the first row is an index into it, and not in the address. The outermost loop also
@@ -100,12 +100,12 @@ def _begin(t: Moves, src: str, moves_on: dict[str, bool]) -> Body:
     have many more rows than the table has.
     """
     at: dict[str, Index] = {}
-    for x in tile_loops(t):
+    for x in tile_loops(nest):
         here = plus(x.index, x.step if moves_on.get(x.axis) else 0)
         at[x.axis] = index_of(0) if moves_on.get(x.axis) is False else here
-    table = "row" in at and t.axis("row").src_table is not None
-    if table and tile_loops(t)[0].axis == "row" and moves_on.get("row"):
-        at["row"] = least(at["row"], block_of(t).rows.extent)
-    offsets = (x.offset(at[x.axis]) for x in tile_loops(t) if not (table and x.axis == "row"))
+    table = "row" in at and nest.axis("row").src_table is not None
+    if table and tile_loops(nest)[0].axis == "row" and moves_on.get("row"):
+        at["row"] = least(at["row"], block_of(nest).rows.extent)
+    offsets = (x.offset(at[x.axis]) for x in tile_loops(nest) if not (table and x.axis == "row"))
     view = View("next_tile", src, plus(*offsets))
     return (let("next_row", at["row"]), view) if table else (view,)

@@ -7,21 +7,22 @@ from math import gcd, prod
 from codegen.ir.building import index_of, let, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, Let, Statement, Store, View
+from codegen.ir.nodes import Call, Let, Store, View
+from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Each, Entries, Load, Local, Op, Step
 from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
-from codegen.passes.lower_copies.lowered import FILL, Sides, converted, named
+from codegen.passes.sides import FILL, Sides, converted, named, sides_of
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Table, Vectorize
+from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import LINE_TABLE
-from codegen.schedule.transfer_loops import Loop, int_size
-from codegen.schedule.transfers import Moves
 
 PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
 """A line of padding."""
 
 
-def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statement, ...], bool]:
+def super_vector(nest: CopyNest, count: int) -> tuple[Body, bool]:
     """`count` iterations of the first loop with all of the others, and whether lanes after them are stored.
 
     block = src[2*column] [2, 32]; dst[4*column] = interleaved(block) [64]
@@ -31,18 +32,18 @@ def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statemen
 
     line = column // 16; block = src[2*column] [2, 32]; dst[line_offsets[line..]] = interleaved(block) [2, 32]
     """
-    long, *_ = moves.loops
-    if moves.requests:
+    (long, *_), sides = nest.loops, sides_of(nest)
+    if nest.requests:
         return (Call("prefetch_line", (plus(sides.src, times(long.axis, long.src)),)),), False
     to = times(long.axis, long.dst)
-    if moves.source is None:
+    if nest.source is None:
         return (Store(sides.dst, (to,), PATTERN, (0,), (1,)),), False
-    if min(moves.target.bits, moves.source.bits) < 8:
-        return _codes(moves, sides, count), False
-    found = reordered(_lanes(moves, count), moves.source.bits // 8, moves.target.bits // 8)
-    for table in moves.obeying(Table):
-        return _at_lines(moves, sides, table.side, found), False
-    value = converted(moves.convert, _load(moves, sides, found.load, f"bits{moves.source.bits}"))
+    if min(nest.target.bits, nest.source.bits) < 8:
+        return _codes(nest, sides, count), False
+    found = reordered(_lanes(nest, count), nest.source.bits // 8, nest.target.bits // 8)
+    for table in nest.obeying(Table):
+        return _at_lines(nest, sides, table.side, found), False
+    value = converted(nest.convert, _load(nest, sides, found.load, f"bits{nest.source.bits}"))
     to = plus(to, found.store.first)
     if isinstance(value, Load) and not found.instructions:
         return (Store(sides.dst, (to,), value, *_dimensions(found.store)),), False
@@ -53,9 +54,9 @@ def super_vector(moves: Moves, sides: Sides, count: int) -> tuple[tuple[Statemen
     return (block, Store(sides.dst, (to,), moved, *_dimensions(found.store))), found.beyond
 
 
-def _at_lines(moves: Moves, sides: Sides, side: Side, found: Moved) -> tuple[Statement, ...]:
+def _at_lines(nest: CopyNest, sides: Sides, side: Side, found: Moved) -> Body:
     """A super-vector of which a side has its lines at the offsets of a table."""
-    (long, short), width = moves.loops, moves.target.bits // 8
+    (long, short), width = nest.loops, nest.target.bits // 8
     shape = int_size(short.extent), LINE_BYTES // width
     at_lines = Placed(shape, (Entries(LINE_TABLE, index_symbol("line")), width), 0, ())
     load, store = (at_lines, found.store) if side == "src" else (found.load, at_lines)
@@ -78,26 +79,26 @@ def line_of(position: Index) -> Let:
     return let("line", quotient(fewer, LINE_BYTES // common) if common < LINE_BYTES else fewer)
 
 
-def few_bytes(moves: Moves, sides: Sides) -> tuple[Statement, ...]:
+def few_bytes(nest: CopyNest) -> Body:
     """The iterations that are `left`, by an instruction for any number of bytes."""
-    long, *_ = moves.loops
+    (long, *_), sides = nest.loops, sides_of(nest)
     to, at, left = times(long.axis, long.dst), times(long.axis, long.src), index_symbol("left")
-    if moves.source is None:
+    if nest.source is None:
         return View("tail", sides.dst, to), Call("fill_part", ("tail", left, *map(index_symbol, FILL)))
-    bits = min(moves.target.bits, moves.source.bits)
+    bits = min(nest.target.bits, nest.source.bits)
     name = "copy_part"
     if bits < 8:
-        name = f"pack_part_{bits}" if moves.target.bits == bits else f"unpack_part_{bits}"
+        name = f"pack_part_{bits}" if nest.target.bits == bits else f"unpack_part_{bits}"
     ends = View(f"{sides.dst}_at", sides.dst, to), View(f"{sides.src}_at", sides.src, at)
     return *ends, Call(name, (ends[0].name, ends[1].name, left))
 
 
-def _codes(moves: Moves, sides: Sides, count: int) -> tuple[Statement, ...]:
+def _codes(nest: CopyNest, sides: Sides, count: int) -> Body:
     """Codes that are packed into bytes, or unpacked: contiguous ones, or rows of them."""
-    assert moves.source is not None, "codes are read"
-    packs, bits = moves.target.bits < 8, min(moves.target.bits, moves.source.bits)
-    long, *_ = moves.loops
-    lanes = tuple(x for x in _lanes(moves, count) if x.lanes > 1)
+    assert nest.source is not None, "codes are read"
+    packs, bits = nest.target.bits < 8, min(nest.target.bits, nest.source.bits)
+    long, *_ = nest.loops
+    lanes = tuple(x for x in _lanes(nest, count) if x.lanes > 1)
     loose = next(placed(lanes, "src" if packs else "dst", 1))
     if loose.first:  # codes that go backward are rows of one
         (lane,) = lanes
@@ -110,16 +111,16 @@ def _codes(moves: Moves, sides: Sides, count: int) -> tuple[Statement, ...]:
         assert isinstance(pitch, int | str), "rows are steps apart"
         loose = loose._replace(steps=(Each(pitch), step))
     read, write = (loose, packed) if packs else (packed, loose)
-    block = Op(name, (_load(moves, sides, read, "bits8"),), "bits8", write.shape)
+    block = Op(name, (_load(nest, sides, read, "bits8"),), "bits8", write.shape)
     store = Store(sides.dst, (times(long.axis, long.dst),), named("block", block), *_dimensions(write))
     return Let("block", block), store
 
 
-def _lanes(moves: Moves, count: int) -> tuple[Lane, ...]:
+def _lanes(nest: CopyNest, count: int) -> tuple[Lane, ...]:
     """The vector dimensions with `count` lanes in the first one."""
-    (vectors,) = moves.obeying(Vectorize)
-    counts = {**dict(vectors.lanes), moves.loops[0].axis: count}
-    return tuple(Lane(counts[x.axis], _source_step(x), x.dst) for x in moves.loops)
+    (vectors,) = nest.obeying(Vectorize)
+    counts = {**dict(vectors.lanes), nest.loops[0].axis: count}
+    return tuple(Lane(counts[x.axis], _source_step(x), x.dst) for x in nest.loops)
 
 
 def _source_step(x: Loop) -> Step:
@@ -127,8 +128,8 @@ def _source_step(x: Loop) -> Step:
     return Entries(x.table_name, index_symbol(x.axis)) if x.src_table else x.src
 
 
-def _load(moves: Moves, sides: Sides, read: Placed, dtype: str) -> Load:
-    long, *_ = moves.loops
+def _load(nest: CopyNest, sides: Sides, read: Placed, dtype: str) -> Load:
+    long, *_ = nest.loops
     at: Index = plus(times(long.axis, long.src), read.first)
     return Load(sides.src, (at,), dtype, read.shape, *_dimensions(read))
 

@@ -1,16 +1,14 @@
-"""Transfers: how the innermost loops of a box run, as the schedule selects it.
+"""A box of a copy as loops around one statement, and directives that say how the loops run.
 
-A transfer is not loops: `passes/lower_copies` has the loops of each kind. Sizes are numbers until
-`parametrize` turns them into names, whose values the kernel receives at run time. Offsets are in bytes, or in
-bits for elements of packed storage that move one by one.
+Sizes are numbers until `parametrize` turns them into names, whose values the kernel receives at run time.
+Offsets are in bytes, or in bits for elements of packed storage that move one by one.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
 from hashlib import sha256
 from math import prod
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
@@ -18,6 +16,7 @@ from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
     Assemble,
     Directive,
+    Gather,
     Groups,
     Reorder,
     Request,
@@ -27,6 +26,7 @@ from codegen.schedule.directives import (
     Tile,
     Vectorize,
 )
+from codegen.schedule.loops import Loop, Size, int_size
 from codegen.schedule.offset_tables import (
     GROUP_TABLES,
     LINE_TABLE,
@@ -36,8 +36,7 @@ from codegen.schedule.offset_tables import (
     RowGroups,
 )
 from codegen.schedule.panels import Panel
-from codegen.schedule.segments import SEGMENT_TABLES, Segments
-from codegen.schedule.transfer_loops import Loop, Size, int_size
+from codegen.schedule.segments import SEGMENT_TABLES
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -45,19 +44,22 @@ D = TypeVar("D", bound=Directive)
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    """Move elements, convert them, or write padding, along the innermost loops of a nest.
+class CopyNest:
+    """Loops that move elements, convert them, or write padding.
 
-    for column in columns: for row in 2:  dst[4*column + 2*row] = src[2*column + row_src*row]    u16
+    for a in 9: for column in columns: for row in 2:  dst[…] = src[…]    u16
 
     Codes of 1, 2 or 4 bits are packed into bytes, or unpacked, along the last loop, which has no stride on
     the packed side. In a nest that counts bits, they move one by one.
 
-    loops       outermost first
+    loops       the inner loops, which directives name, outermost first
     target      the elements that are written
     source      the elements that are read; None if the padding value is written
     convert     the names of both element types of a conversion, after "swap " if bytes are reversed first
     directives  how the loops run
+    around      the outer loops, outermost first; threads share the first one, unless loops are reordered
+    entries     entries of the tables of offsets around all loops; 0 without tables
+    unit_bits   8 if offsets are in bytes, 1 if they are in bits
     """
 
     loops: tuple[Loop, ...]
@@ -65,6 +67,9 @@ class Moves:
     source: Element | None
     convert: tuple[str, str] | None = None
     directives: tuple[Directive, ...] = ()
+    around: tuple[Loop, ...] = ()
+    entries: Size = 0
+    unit_bits: int = 8
 
     def obeying(self, kind: type[D]) -> tuple[D, ...]:
         """The directives of a kind."""
@@ -72,7 +77,8 @@ class Moves:
 
     def axis(self, name: str) -> Loop:
         """The loop of an axis."""
-        return expect((x for x in self.loops if x.axis == name), f"a loop over {name}", self.loops)
+        loops = *self.around, *self.loops
+        return expect((x for x in loops if x.axis == name), f"a loop over {name}", loops)
 
     @property
     def stream(self) -> bool:
@@ -100,9 +106,9 @@ class Moves:
         return {axis: count for v in self.obeying(Vectorize) for axis, count in v.lanes}
 
     @property
-    def around(self) -> tuple[Loop, ...]:
-        """The loops around those that run as super-vectors, if loops have been reordered."""
-        return tuple(x for x in self.loops if self.order and x.axis not in self.lanes)
+    def others(self) -> tuple[Loop, ...]:
+        """The loops around the blocks of a transpose: the outer ones, and one over layers."""
+        return (*self.around, *(x for x in self.loops if self.order and x.axis not in self.lanes))
 
     def tiles(self, axis: str) -> tuple[Tile, ...]:
         """The levels of blocks of an axis, the outermost first."""
@@ -115,19 +121,21 @@ class Moves:
 
     @property
     def outer(self) -> tuple[str, ...]:
-        """The loops over the outermost tiles and those around super-vectors, in order."""
-        found = {x.axis for x in self.around if not self.tiles(x.axis)}
-        found |= {tile.index for tile in self.outer_tiles}
+        """The loops over the outermost tiles and the outer loops, in order."""
+        found = {*(x.axis for x in self.around), *(tile.index for tile in self.outer_tiles)}
         return tuple(name for name in self.order if name in found)
 
     @property
     def shared(self) -> str:
-        """The loop that threads share, unless another one is around; "" if they share none."""
-        return "".join([*self.order, *(x.axis for x in self.obeying(Assemble))][:1])
+        """The loop that threads share without a table of entries; "" if they share none."""
+        assembled = (x.axis for x in self.obeying(Assemble))
+        return "".join([*self.order, *(x.axis for x in self.around), *assembled][:1])
 
     @property
     def trips(self) -> int:
         """Iterations of the loop that threads share; sizes are numbers still."""
+        if not self.shared:
+            return 1
         panels = {tile.index: tile.count for tile in self.outer_tiles if tile.count}
         if self.shared in panels:
             return int_size(panels[self.shared])
@@ -142,8 +150,10 @@ class Moves:
         return int_size(self.tiles("row")[0].size) * (self.target.bits // 8) + LINE_BYTES
 
     @property
-    def panel_bytes(self) -> Size:
-        """The size of the panel; 0 without one."""
+    def scratch_bytes(self) -> Size:
+        """The size of the panel or buffer that a call lends to the kernel; 0 without one."""
+        for gather in self.obeying(Gather):
+            return gather.buffer_bytes
         if self.panel:
             return self.panel.size_bytes
         if not self.staged:
@@ -170,7 +180,7 @@ class Moves:
 
     @property
     def goes_back(self) -> bool:
-        """Whether the source is read backward along a loop."""
+        """Whether the source is read backward along an inner loop."""
         return any(isinstance(x.src, int) and x.src < 0 for x in self.loops)
 
     @property
@@ -205,61 +215,23 @@ class Moves:
         is_packed = len(self.packed("src")) == len(self.loops) and not self.obeying(Table)
         return is_packed and not self.goes_back and bool(self.obeying(Tail))
 
-
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """Gather the chunks of each destination segment in an L1 buffer; write full aligned lines past the cache.
-
-    `segments` lists the chunks of each segment, including padding; it is None once sizes are arguments, which
-    come as run-time tables. It covers all boxes of a copy, so that no line is written twice. The buffer has
-    `buffer_bytes`.
-    """
-
-    buffer_bytes: Size
-    segments: Segments | None
-    stream: bool = True
-
-
-Transfer: TypeAlias = Moves | Gather
-
-
-@dataclass(frozen=True, slots=True)
-class TransferNest:
-    """A box as a few loops around one transfer.
-
-    loops      outermost first; threads share the iterations of the first one
-    transfer   takes the other loops
-    entries    entries of the tables of offsets around the loops; 0 without tables
-    unit_bits  8 if offsets are in bytes, 1 if they are in bits
-    """
-
-    loops: tuple[Loop, ...]
-    transfer: Transfer
-    entries: Size = 0
-    unit_bits: int = 8
-
     @property
-    def fills(self) -> bool:
-        """Whether the padding value is written, and no source is read."""
-        return isinstance(self.transfer, Moves) and self.transfer.fills
-
-    @property
-    def scratch_bytes(self) -> Size:
-        """The size of the panel or the buffer in scratch, which a call lends to the kernel; 0 without one."""
-        match self.transfer:
-            case Moves():
-                return self.transfer.panel_bytes
-            case Gather(buffer_bytes=size):
-                return size
-        return 0
+    def statement(self) -> str:
+        """The statement and the directives: dst = bf16(f32 src): Vectorize(x=32), Tail("x", "shift", 8, 1)"""
+        listed = ", ".join(map(str, self.directives)) or "element by element"
+        if self.requests:
+            return f"src: {listed}"
+        value = f"{self.source.name} src" if self.source else "padding"
+        value = "{1}({0} src)".format(*self.convert) if self.convert else value
+        return f"dst = {value}: {listed}"
 
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
-        inner = self.transfer
-        own = inner.loops if isinstance(inner, Moves) else ()
-        loops += [_loop_text(x) for x in (*self.loops, *own)]
+        loops += [_loop_text(x) for x in (*self.around, *self.loops)]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
-        return "\n".join([*lines, f"{'    ' * len(loops)}{described(inner)}", ""])
+        lines.append(f"{'    ' * len(loops)}{self.statement}")
+        lines += [str(x.segments) for x in self.obeying(Gather) if x.segments]
+        return "\n".join([*lines, ""])
 
 
 def _loop_text(loop: Loop) -> str:
@@ -268,97 +240,50 @@ def _loop_text(loop: Loop) -> str:
     return f"{loop.axis} in {loop.extent}, {', '.join(sides)}:"
 
 
-KINDS: dict[type[Transfer], tuple[str, str]] = {
-    Gather: ("gather", "gather"),
-    Moves: ("elements", "copy"),
-}
-"""The names of kinds of transfers in text, and the prefixes of their kernels' names."""
-
-
-def kernel_kind(transfer: Transfer) -> str:
-    """The prefix of a transfer's kernel names."""
-    match transfer:
-        case Moves(source=None):
-            return "fill"
-        case Moves() if transfer.requests:
-            return "request"
-        case Moves() if transfer.order:
-            return "transpose"
-        case Moves() if transfer.obeying(Assemble):
-            return "shuffle"
-        case Moves(convert=(_, _)):
-            return "convert"
-    return KINDS[type(transfer)][1]
-
-
-def structure_digest(nest: TransferNest, arguments: tuple[str, ...]) -> str:
+def structure_digest(nest: CopyNest, arguments: tuple[str, ...]) -> str:
     """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments."""
     return sha256(repr((nest, arguments)).encode()).hexdigest()
 
 
-def kernel_name(nest: TransferNest, digest: str) -> str:
+def kernel_name(nest: CopyNest, digest: str) -> str:
     """A descriptive name of the kernel of a nest with that `structure_digest`; it is unique."""
-    return f"{kernel_kind(nest.transfer)}_{digest[:12]}"
+    return f"{_kind(nest)}_{digest[:12]}"
 
 
-def described(transfer: Transfer) -> str:
-    """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
-    if isinstance(transfer, Moves):
-        return _moves_text(transfer)
-    values = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
-    shown = {name: value for name, value, default in values if value != default and name != "loops"}
-    how = "streamed " if shown.pop("stream", None) else ""
-    kind, _ = KINDS[type(transfer)]
-    listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
-    return f"{how}{kind}: {listed}"
+def _kind(nest: CopyNest) -> str:
+    """What a nest does, in a word."""
+    if nest.fills:
+        return "fill"
+    words: dict[str, object] = {
+        "request": nest.requests,
+        "gather": nest.obeying(Gather),
+        "shuffle": nest.obeying(Assemble),
+        "transpose": nest.order,
+        "convert": nest.convert,
+    }
+    return next((word for word, found in words.items() if found), "copy")
 
 
-def _moves_text(moves: Moves) -> str:
-    """bf16(f32 src): Vectorize(x=32), Tail("x", "shift", 8, 1)"""
-    value = "padding"
-    if moves.requests:
-        return f"src: {', '.join(map(str, moves.directives))}"
-    if moves.source:
-        value = f"{moves.source.name} src"
-        value = "{1}({0} src)".format(*moves.convert) if moves.convert else value
-    return f"dst = {value}: {', '.join(map(str, moves.directives)) or 'element by element'}"
+def offset_tables(nest: CopyNest) -> dict[str, OffsetTable]:
+    """The tables of offsets that a kernel reads, by the names of their arguments."""
+    steps = {x.table_name: x.src_table or x.dst_table for x in nest.loops}
+    for table in nest.obeying(Table):
+        steps[LINE_TABLE] = table.offsets
+    steps |= nest.panel.tables if nest.panel else {}
+    for parts in nest.obeying(Assemble):
+        steps |= zip(PART_TABLES, parts.tables, strict=True)
+    return {name: step for name, step in steps.items() if step is not None}
 
 
-def _shown(value: object) -> str:
-    """A field as text: loops by their axes, a tile as 96x64."""
-    match value:
-        case (int(), int()):
-            return "x".join(map(str, value))
-        case (str(source), str(target)):
-            return f"{source} to {target}"
-        case Element(name, _):
-            return name
-    return str(value)
+def group_table(nest: CopyNest) -> RowGroups | None:
+    """The table of row groups that a kernel reads, or None."""
+    return next((x.groups for x in nest.obeying(Groups)), None)
 
 
-def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
-    """The tables of offsets that a transfer reads, by the names of their arguments."""
-    steps: dict[str, Size | OffsetTable | None] = {}
-    match stmt:
-        case Moves():
-            steps = {x.table_name: x.src_table or x.dst_table for x in stmt.loops}
-            for table in stmt.obeying(Table):
-                steps[LINE_TABLE] = table.offsets
-            steps |= stmt.panel.tables if stmt.panel else {}
-            for parts in stmt.obeying(Assemble):
-                steps |= zip(PART_TABLES, parts.tables, strict=True)
-    return {name: step for name, step in steps.items() if isinstance(step, OffsetTable)}
-
-
-def group_table(stmt: Transfer) -> RowGroups | None:
-    """The table of row groups that a transfer reads, or None."""
-    return next((x.groups for x in stmt.obeying(Groups)), None) if isinstance(stmt, Moves) else None
-
-
-def table_arguments(nest: TransferNest) -> frozenset[str]:
+def table_arguments(nest: CopyNest) -> frozenset[str]:
     """The arguments of a nest's kernel that are addresses of tables of 64-bit integers."""
-    names = {*offset_tables(nest.transfer)}
+    names = {*offset_tables(nest)}
     names |= {*OFFSET_TABLES} if nest.entries else set()
-    names |= {*GROUP_TABLES} if group_table(nest.transfer) else set()
-    names |= {*SEGMENT_TABLES} if isinstance(nest.transfer, Gather) else set()
+    names |= {*GROUP_TABLES} if group_table(nest) else set()
+    names |= {*SEGMENT_TABLES} if nest.obeying(Gather) else set()
     return frozenset(names)

@@ -1,0 +1,168 @@
+"""Lower a nest to scalar loops, as the copy defines them; later passes obey its directives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import let, loop, plus, times
+from codegen.ir.element_types import dtype_of
+from codegen.ir.index import index_symbol
+from codegen.ir.nodes import ArrayArg, Blocks, BufferArg, Function, Let, ScalarArg, Statement, View
+from codegen.ir.rewriting import Body
+from codegen.ir.strided_box import SIDES, Side
+from codegen.ir.values import Load
+from codegen.passes.gather_segments import lower_gather
+from codegen.passes.scalar_statement import scalar_statement
+from codegen.passes.short_rows import OTHERS_OFFSET
+from codegen.passes.sides import Sides, first_sides, outer_sides, viewed
+from codegen.passes.super_vectors import super_vector
+from codegen.passes.transposed_blocks import block_of, converted_rows
+from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
+from codegen.schedule.directives import Gather, Groups, LanesBeyond
+from codegen.schedule.loops import Loop
+from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, OFFSET_TABLES
+from codegen.schedule.segments import SEGMENT_PADDING
+
+
+def declared(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
+    """The kernel of a nest without statements.
+
+    arguments  the names of the kernel's arguments, in the order of its table
+    """
+    tables = table_arguments(nest)
+    given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
+    padding = (BufferArg(SEGMENT_PADDING),) if nest.obeying(Gather) else ()
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
+    name = kernel_name(nest, structure_digest(nest, arguments))
+    return Function(name, given, (), buffers=buffers)
+
+
+def lower_copy(function: Function, nest: CopyNest) -> Function:
+    """Add the loops of a nest to its kernel, which has no statements yet.
+
+    before:  for a in a_extent, dst += a_dst, src += a_src: for x in x_extent, dst += 1, src += 1: dst = src
+    after:   for a in 0..a_extent:
+               src_a = src + a * a_src; dst_a = dst + a * a_dst
+               for x in 0..x_extent:  dst_a[x] = src_a[x]
+    """
+    axes = [*(["entry"] if nest.entries else []), *(x.axis for x in nest.around)]
+    axes += ["group"] * bool(nest.obeying(Groups))
+    at = "".join(f"{axis}, " for axis in axes)
+    before: Body = converted_rows(block_of(nest)) if nest.order else ()
+    if nest.obeying(Gather):
+        before, body, what = lower_gather(nest, first_sides(nest))
+    else:
+        body, what = _inner(nest), _what(nest, at)
+    unit = "bits" if nest.unit_bits == 1 else "bytes"
+    how = ", ".join(map(str, nest.directives)) or f"Element by element, strides in {unit}"
+    shared = "table entries" if nest.entries else "entry" if nest.obeying(Gather) else nest.shared
+    summary = f"{what}. {how}" + (f"; parallel over {shared}." if shared else ".")
+    return replace(function, body=(*before, *_around(nest, body)), summary=summary)
+
+
+def _inner(nest: CopyNest) -> Body:
+    """The statement, and the inner loops around it that view neither side."""
+    loops, body = nest.loops[len(viewed(nest)) :], scalar_statement(nest)
+    is_code = nest.unit_bits == 8 and not (nest.copies or nest.fills or nest.convert)
+    if nest.requests or is_code:  # a byte
+        loops, (body, _) = nest.loops[:1], super_vector(nest, 1)
+    for x in reversed(loops):
+        body = (loop(x.axis, 0, x.extent, *body),)
+    for _ in nest.obeying(Groups):
+        body = (loop("group", 0, GROUP_COUNT, *_group(outer_sides(nest)), *body),)
+    if nest.obeying(LanesBeyond) and nest.others:
+        body = (let(OTHERS_OFFSET, plus(*(times(x.axis, x.src) for x in nest.others))), *body)
+    return body
+
+
+def _group(sides: Sides) -> Body:
+    """The views of a group on both sides."""
+    return (
+        Let("group_src", Load(GROUP_TABLE, (times("group", 2),), "i64")),
+        Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64")),
+        View("src_at", sides.src, index_symbol("group_src")),
+        View("dst_at", sides.dst, index_symbol("group_dst")),
+    )
+
+
+def _around(nest: CopyNest, body: Body) -> Body:
+    """The loops that view both sides, and the one over table entries.
+
+    Views of a loop around others are opaque, and those around several loops. This is faster, because LLVM
+    then keeps no pointer for each loop and access.
+    """
+    loops = *nest.around, *viewed(nest)
+    chunks = any(x.src_table for x in nest.loops)
+    opaque = bool(nest.order) or nest.goes_back or (nest.stream and chunks)
+    bases = ["_entry" if nest.entries else "", *(f"_{x.axis}" for x in loops)]
+    for k, x in reversed(list(enumerate(loops))):
+        views = _views(nest, x, bases[k], opaque=opaque or k < len(loops) - 1)
+        is_shared = k == 0 and not nest.entries and not nest.order
+        ends = ("begin", "end") if is_shared else (0, x.extent)
+        body = (loop(x.axis, *ends, *views, *body),)
+    if not nest.entries:
+        return body
+    blocks = Blocks(ahead="entry") if nest.stream else None
+    return (loop("entry", "begin", "end", *_entry(nest), *body, blocks=blocks),)
+
+
+def _views(nest: CopyNest, around: Loop, base: str, *, opaque: bool) -> list[Statement]:
+    """The views of both sides in one iteration of a loop; `base` is the suffix of the views around it."""
+    sides = [("dst", around.dst)] if not nest.requests else []
+    sides += [("src", around.src)] if not nest.fills else []
+    if nest.order:
+        sides.reverse()
+    return [
+        View(f"{side}_{around.axis}", f"{side}{base}", times(around.axis, stride), opaque)
+        for side, stride in sides
+    ]
+
+
+def _entry(nest: CopyNest) -> list[Statement]:
+    """The views of both sides at one entry of the offset tables."""
+    out: list[Statement] = []
+    for side, table in zip(("src", "dst"), OFFSET_TABLES, strict=True):
+        if side == "dst" or not nest.fills:
+            offset = Let(table.removesuffix("s"), Load(table, (index_symbol("entry"),), "i64"))
+            out += [offset, View(f"{side}_entry", side, index_symbol(offset.name))]
+    return out
+
+
+def _what(nest: CopyNest, at: str) -> str:
+    """What moves, for readers: dst[a, column, row] = src[a, row, column], column < n, row < 2, u16.
+
+    at  the axes around, each with a comma
+    """
+    ranges = "".join(f", {x.axis} < {x.extent}" for x in nest.loops[len(viewed(nest)) :])
+    if nest.requests:
+        return f"src[{at}{_indices(nest, 'src')}]{ranges}"
+    return f"dst[{at}{_indices(nest, 'dst')}] = {_value(nest, at)}{ranges}, {nest.target.name}"
+
+
+def _value(nest: CopyNest, at: str) -> str:
+    """The value of an element, for readers: bf16(f32 src[…])."""
+    if nest.source is None:
+        return "padding"
+    element = f"src[{at}{_indices(nest, 'src')}]"
+    match nest.convert:
+        case (source, _) if source.startswith("swap "):
+            return f"swap_{nest.source.bits}({element})"
+        case (source, target):
+            return f"{dtype_of(target)}({dtype_of(source)} {element})"
+    bits = nest.target.bits
+    return element if bits == nest.source.bits else f"bits{bits}({element})"
+
+
+def _indices(nest: CopyNest, side: Side) -> str:
+    """The indices of an element on a side, those with the smallest literal strides last."""
+
+    def stride(x: Loop) -> int:
+        step = x.stride(side)
+        return step if isinstance(step, int) and not x.table(side) else 1 << 62
+
+    def index(x: Loop) -> str:
+        if x.table(side):
+            return f"{x.table_name}[{x.axis}]"
+        return f"{'-' * (stride(x) < 0)}{x.axis}"
+
+    return ", ".join(map(index, sorted(nest.loops, key=lambda x: -abs(stride(x)))))
