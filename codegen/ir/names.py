@@ -49,7 +49,6 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                     yield from _in_value(each.update)
                 if node.blocks is not None:
                     yield from _in_index(node.blocks.latest or Affine())
-                    yield from (node.blocks.prefetched,) if node.blocks.prefetched else ()
                     for narrow in node.blocks.narrower:
                         for test in narrow.where:
                             yield from _in_test(test)

@@ -157,21 +157,11 @@ class Blocks:
 
     streamed        forms of stores past the cache, of which the first that applies is taken
 
-    `stage_rows`:
-
-    staged          whether rows go through scratch, from which full lines are streamed
-
     `prefetch_ahead`:
 
     prefetch_bytes  the distance of prefetches in the source; 0 for none
     entries_ahead   the distance in entries of the table that blocks load at, which counts instead where the
                     table has more entries; 0 for none
-    prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
-
-    The pass that requests what follows depends on what the loop is over; "" for no requests:
-
-    ahead           an "entry" of offset tables: `prefetch_later_entry`; a "tile", and "rows" or "runs" that
-                    leave its panel: `prefetch_next_tile`
     """
 
     narrower: tuple[Narrow, ...] = ()
@@ -180,11 +170,8 @@ class Blocks:
     latest: Index | None = None
     beyond: int = 0
     streamed: tuple[Stream, ...] = ()
-    staged: bool = False
     prefetch_bytes: int = 0
     entries_ahead: int = 0
-    prefetched: str = ""
-    ahead: Literal["", "entry", "tile", "rows", "runs"] = ""
 
 
 @dataclass(frozen=True, slots=True)

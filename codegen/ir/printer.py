@@ -293,11 +293,6 @@ class FunctionPrinter(ValuePrinter):
             how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
         if blocks.entries_ahead:
             how.append(f"entries_ahead = {blocks.entries_ahead}")
-        if blocks.prefetched:
-            how.append(f"prefetched = {self.memrefs[blocks.prefetched]}")
-        if blocks.ahead:
-            how.append(f"ahead = {blocks.ahead}")
-        how += ["staged"] * blocks.staged
         return f" {{{', '.join(how)}}}" if how else ""
 
     def bound(self, limits: Sequence[Index], which: str, names: SsaNames) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, View
+from codegen.ir.nodes import Alloc, Blocks, Call, Carried, For, If, Let, Narrow, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Entries, IndexValue, Load, Local
 from codegen.passes.lines import line, part
 from codegen.passes.sides import Sides
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.limits import GATHERED_MOVES
+from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import (
     BYTES,
     DST,
+    HALF,
     HEAD,
     MOVES,
     NEXT,
@@ -41,7 +42,7 @@ def lower_gather(nest: CopyNest, sides: Sides) -> tuple[Body, Body, str]:
                buffer = buffer_memory + 64 + dst_entry % 64
                for each width in 64, 32, 16, 8, 4, 2, 1:
                  for move in … step 4:  buffer[«moves».high[move]] = src_entry[«moves».low[move]] [4, width]
-                 narrower: 1 move; prefetched: next_entry
+                 prefetch next_entry[«moves».low[move]]; narrower: 1 move
                if segment_bytes > 0:
                  the bytes before the first full line, unless they are carried in the buffer
                  for x in first..last step 64:  dst_entry[x] = buffer[x] [64] @streamed
@@ -91,7 +92,7 @@ def _assembled() -> tuple[Statement, ...]:
     for k, width in enumerate(MOVES):
         stop = f"stop_{width}"
         out.append(Let(stop, Load("moves", (plus("part", k),), "i64")))
-        blocks = Blocks((Narrow(1, _moves(width, 1)),), shifts=False, prefetched="next_entry")
+        blocks = Blocks((Narrow(1, _moves(width, 1)),), shifts=False)
         moves = _moves(width, GATHERED_MOVES)
         out.append(loop("move", first, stop, *moves, step=GATHERED_MOVES, blocks=blocks))
         first = index_symbol(stop)
@@ -99,12 +100,20 @@ def _assembled() -> tuple[Statement, ...]:
 
 
 def _moves(width: int, count: int) -> tuple[Statement, ...]:
-    """`count` moves, whose sources are also requested in the part's next segment."""
+    """`count` moves, whose sources are also requested in the part's next segment.
+
+    There are fewer requests for narrow chunks, which mostly share lines. The table entries are read before
+    any store, so that LLVM reads them only once.
+    """
     start, shape, move = (Affine(),), (count, width), index_symbol("move")
     sources, targets = (Entries("moves", move, half) for half in ("low", "high"))
     chunks = Local("chunks", "bits8", shape)
     load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (sources, 1)))
-    return load, Store("buffer", start, chunks, (0, 0), (targets, 1))
+    lets, requests = [], []
+    for k in range(0, count, MOVE_PREFETCH_INTERVALS.get(width, GATHERED_MOVES)):
+        lets.append(Let(f"ahead_{k}", Load("moves", (plus(move, k),), "i64")))
+        requests.append(Call("prefetch_line", (plus("next_entry", rest(f"ahead_{k}", HALF)),)))
+    return *lets, load, Store("buffer", start, chunks, (0, 0), (targets, 1)), *requests
 
 
 def _drained() -> tuple[Statement, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.building import let, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import index_symbol
-from codegen.ir.nodes import ArrayArg, Blocks, BufferArg, Function, Let, ScalarArg, Statement, View
+from codegen.ir.nodes import ArrayArg, BufferArg, Function, Let, ScalarArg, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Load
@@ -102,8 +102,7 @@ def _around(nest: CopyNest, body: Body) -> Body:
         body = (loop(x.axis, *ends, *views, *body),)
     if not nest.entries:
         return body
-    blocks = Blocks(ahead="entry") if nest.stream else None
-    return (loop("entry", "begin", "end", *_entry(nest), *body, blocks=blocks),)
+    return (loop("entry", "begin", "end", *_entry(nest), *body),)
 
 
 def _views(nest: CopyNest, around: Loop, base: str, *, opaque: bool) -> list[Statement]:

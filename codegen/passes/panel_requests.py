@@ -1,21 +1,24 @@
-"""Requests for the next panel of a transpose of short result rows, row by row of its source."""
+"""Requests for the source of the next tile while a panel is stored, row by row of the source."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import Term, compare, index_of, let, loop, minus, plus, times
+from codegen.ir.building import Term, compare, index_of, let, loop, minus, plus, quotient, times
 from codegen.ir.index import Affine
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Load, Local, Op, Value
-from codegen.passes.panel_runs import columns_of
+from codegen.passes.row_buffers import Ahead, prefetch_in_drain
+from codegen.passes.tile_loops import columns_of
+from codegen.passes.transposed_blocks import block_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import PrefetchTile
+from codegen.schedule.loops import int_size
 
 
-def request_next_panel(nest: CopyNest, runs: For) -> Body:
+def requesting_runs(nest: CopyNest, runs: For) -> Body:
     """The loop over the runs of a panel, which requests some lines of the next one for each line stored.
 
     before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
@@ -24,6 +27,8 @@ def request_next_panel(nest: CopyNest, runs: For) -> Body:
                  prefetch next_tile[ahead_start + ahead_x]
                  ahead_x = ahead_x + 64, or the beginning of the next row of the source
     """
+    if not nest.obeying(PrefetchTile):
+        return (runs,)
     (ahead,), (first, last) = nest.obeying(PrefetchTile), columns_of(nest)
     assert ahead.lines is not None, "panels of short rows request a number of lines"
     requests = _carrying(loop("request", 0, ahead.lines, *_request(nest)), nest, updates=True)
@@ -33,6 +38,34 @@ def request_next_panel(nest: CopyNest, runs: For) -> Body:
     row = times(minus(last, first), nest.axis("column").src)
     stop = let("ahead_stop", plus(row, LINE_BYTES - 1))
     return stop, _carrying(replace(runs, body=tuple(body)), nest, starts=True)
+
+
+def before_requests(nest: CopyNest) -> Body:
+    """What the requests of `requesting_rows` share."""
+    first, last = columns_of(nest)
+    return (let("tile_columns", minus(last, first)),) if nest.obeying(PrefetchTile) else ()
+
+
+def requesting_rows(nest: CopyNest, drained: Body) -> Body:
+    """The drain of one long result row, each line of which requests a line of the next tile.
+
+    The elements of the next tile are counted by rows.
+    """
+    if not nest.obeying(PrefetchTile):
+        return drained
+    b, rows = block_of(nest), int_size(nest.tiles("row")[0].size)
+    number = let("element", times(minus("column", "column_first"), rows))
+    row = let("ahead_row", quotient("element", "tile_columns"))
+    column = let("ahead_column", minus("element", times("ahead_row", "tile_columns")))
+    at, before = times("ahead_column", b.source_width), [number, row, column]
+    if b.rows.src_table:
+        entry = Load(b.rows.table_name, (plus("next_row", "ahead_row"),), "i64")
+        before.append(Let("ahead_offset", entry))
+        at = plus("ahead_offset", at)
+    else:
+        at = plus(times("ahead_row", b.rows.src), at)
+    ahead = Ahead("next_tile", at, (b.source_width, b.width), rows * b.source_width, opaque=False)
+    return (*before, *prefetch_in_drain(drained, ahead))
 
 
 def _request(nest: CopyNest) -> tuple[Statement, ...]:

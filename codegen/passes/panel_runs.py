@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, index_of, least, let, loop, minus, plus, quotient, times
+from codegen.ir.building import index_of, least, let, loop, minus, plus, quotient, times
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, View
 from codegen.ir.streams import Stream
 from codegen.ir.values import Load
 from codegen.passes.lines import line
+from codegen.passes.panel_requests import requesting_runs
+from codegen.passes.tile_loops import columns_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import PANEL_RUN_OFFSETS, RUN_OFFSETS
-
-
-def columns_of(nest: CopyNest) -> tuple[Term, Term]:
-    """The first column of a tile, and the one after its last; a last block begins earlier."""
-    if nest.obeying(LanesBeyond):
-        return 0, nest.axis("column").extent
-    return "column_first", "column_stop"
 
 
 def run_sizes(nest: CopyNest) -> tuple[Statement, ...]:
@@ -42,7 +36,7 @@ def drained_runs(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """
     first, stop = columns_of(nest)
     runs = let("runs", quotient(minus(stop, first), "run_columns"))
-    return runs, loop("run", 0, "runs", *_begins(nest, dst), *_run(nest), blocks=Blocks(ahead="runs"))
+    return runs, *requesting_runs(nest, loop("run", 0, "runs", *_begins(nest, dst), *_run(nest)))
 
 
 def _begins(nest: CopyNest, dst: str) -> tuple[Statement, ...]:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from codegen.ir.building import compare, index_of, least, minus, plus, rest
+from codegen.ir.building import compare, index_of, least, minus, plus
 from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
-from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
-from codegen.schedule.segments import HALF
 
 
 def prefetch_ahead(function: Function, _: object = None) -> Function:
@@ -28,15 +26,6 @@ def prefetch_ahead(function: Function, _: object = None) -> Function:
     after:   for x in 0..count step 4:
                dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1]) streamed
                prefetch src[«line_offsets»[min(x + 64, count - 1)]]
-
-    Blocks with a prefetched buffer request lines of that buffer, at the offsets from which they load. The
-    table entries are read before any store, so that LLVM reads them only once.
-
-    before:  for move in 0..count step 4: buffer[«to»[move]] = src[«from»[move]] [4, 64]    {prefetched: next}
-    after:   for move in 0..count step 4:
-               ahead_0 = «from»[move], …
-               buffer[«to»[move]] = src[«from»[move]] [4, 64]
-               prefetch next[ahead_0], …
     """
     return replace(function, body=rewrite_body(function.body, _prefetched))
 
@@ -44,8 +33,6 @@ def prefetch_ahead(function: Function, _: object = None) -> Function:
 def _prefetched(node: Statement) -> Body:
     if not isinstance(node, For) or node.blocks is None:
         return (node,)
-    if node.blocks.prefetched:
-        return (_at_the_same_offsets(node, node.blocks),)
     if not node.blocks.prefetch_bytes:
         return (node,)
     distance, entries = node.blocks.prefetch_bytes, node.blocks.entries_ahead
@@ -65,28 +52,6 @@ def _prefetched(node: Statement) -> Body:
     ahead = Let(f"{node.index}_ahead", Load(load.steps[0].table, (later,), "i64"))
     far = _with(loop, ahead, Call("prefetch_line", (plus(load.array, index_of(ahead.name)),)))
     return (If((compare(count, "le", entries),), (near,), (far,)),)
-
-
-def _at_the_same_offsets(loop: For, blocks: Blocks) -> For:
-    """A loop whose blocks, and narrower ones, request the lines of another buffer."""
-    narrower = tuple(replace(x, body=_requesting(x.body, blocks.prefetched)) for x in blocks.narrower)
-    body = _requesting(loop.body, blocks.prefetched)
-    return replace(loop, body=body, blocks=replace(blocks, narrower=narrower, prefetched=""))
-
-
-def _requesting(body: Body, buffer: str) -> Body:
-    """A block that also requests lines; fewer for narrow chunks, which mostly share them."""
-    (load,) = _read(body)
-    offsets, (count, width) = load.steps[0], load.shape
-    assert isinstance(offsets, Entries), "chunks are loaded at the offsets of a table"
-    numbers = range(0, count, MOVE_PREFETCH_INTERVALS.get(width, GATHERED_MOVES))
-    lets, requests = [], []
-    for k in numbers:
-        entry, name = Load(offsets.table, (plus(offsets.first, k),), "i64"), f"ahead_{k}"
-        lets.append(Let(name, entry))
-        at = rest(name, HALF) if offsets.half == "low" else index_of(name)
-        requests.append(Call("prefetch_line", (plus(buffer, at),)))
-    return (*lets, *body, *requests)
 
 
 def _with(loop: For, *requests: Statement) -> For:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Statement, Store, View
+from codegen.ir.nodes import Call, For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load
 from codegen.ir.visit import loads
@@ -27,12 +27,11 @@ def prefetch_later_entry(function: Function, nest: CopyNest) -> Function:
     A copy that reads its entry in order prefetches while it runs, by the distance between the entries:
     requests for all lines at once would stall.
     """
+    if not (nest.entries and nest.stream):
+        return function
 
     def in_entries(node: Statement) -> Body:
-        match node:
-            case For(blocks=Blocks(ahead="entry")):
-                return (_in_entry(node, nest),)
-        return (node,)
+        return (_in_entry(node, nest),) if isinstance(node, For) and node.index == "entry" else (node,)
 
     return replace(function, body=rewrite_body(function.body, in_entries))
 

@@ -10,9 +10,11 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Each, Load
-from codegen.passes.panel_runs import columns_of, drained_runs, run_sizes
+from codegen.passes.panel_requests import before_requests, requesting_rows
+from codegen.passes.panel_runs import drained_runs, run_sizes
 from codegen.passes.row_buffers import drain_row
 from codegen.passes.sides import sides_of
+from codegen.passes.tile_loops import columns_of
 from codegen.passes.transposed_blocks import element_row, row_at
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond
@@ -70,9 +72,9 @@ def _staged(node: For, nest: CopyNest, dst: str) -> Body:
         (tile, *_), latest = nest.tiles("column"), minus(nest.axis("column").extent, nest.lanes["column"])
         before.append(let("column_first", least(tile.first, latest)))
     if nest.panel is None:
-        drain = loop("column", first, stop, *_drained(nest, dst), blocks=Blocks(ahead="rows"))
+        drain = loop("column", first, stop, *_drained(nest, dst))
         size = let("row_bytes", times(minus("row_stop", nest.tiles("row")[0].index), nest.target.bits // 8))
-        return *before, View(TILE, "panel", _origin(nest)), *filled, size, drain
+        return *before, View(TILE, "panel", _origin(nest)), *filled, size, *before_requests(nest), drain
     before += run_sizes(nest)
     view = View(TILE, "panel", _origin(nest))
     if node.index != "layer":
@@ -133,4 +135,4 @@ def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     row = nest.tiles("row")[0].index
     at = View("out", "dst_row", times(row, nest.target.bits // 8), opaque=True)
     ends = compare(row, "eq", 0), compare("row_stop", "eq", nest.axis("row").extent)
-    return *result, at, held, *drain_row("out", "held", "row_bytes", *ends)
+    return requesting_rows(nest, (*result, at, held, *drain_row("out", "held", "row_bytes", *ends)))

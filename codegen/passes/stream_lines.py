@@ -14,9 +14,14 @@ from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.ir.visit import coefficient
 from codegen.passes.narrow_tails import body_at, run_narrower
+from codegen.passes.row_buffers import scratch_rows
+from codegen.passes.staged_groups import staged_groups
+from codegen.passes.staged_rows import through_scratch
+from codegen.schedule.copy_nest import CopyNest, group_table
+from codegen.schedule.offset_tables import MOST_GROUPED
 
 
-def stream_lines(function: Function, _: object = None) -> Function:
+def stream_lines(function: Function, nest: CopyNest) -> Function:
     """Stream full lines if they begin where lines of the destination do.
 
     before:  for x in 0..count step 64: dst[x] = src[x] [64]        {streamed = [full, headed from 256]}
@@ -30,9 +35,27 @@ def stream_lines(function: Function, _: object = None) -> Function:
              else: for x in 0..count step 64: dst[x] = src[x] [64]
 
     If the destination begins a line, `begun` streams all full blocks, then narrower ones that fill lines.
-    The rest goes through the cache. `staged` is for `stage_rows`.
+    The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`.
     """
-    return replace(function, body=rewrite_body(function.body, _alternatives))
+    staged = any(x.form == "staged" for x in nest.obeying(Stream))
+
+    def streamed(node: Statement) -> Body:
+        if staged and group_table(nest) and isinstance(node, For) and node.index == "group":
+            return _together(node, nest)
+        return _alternatives(node)
+
+    body = rewrite_body(function.body, streamed)
+    if not staged:
+        return replace(function, body=body)
+    _, short = nest.loops
+    rows = MOST_GROUPED if group_table(nest) else nest.lanes[short.axis]
+    return replace(function, body=(*scratch_rows(rows), *body))
+
+
+def _together(node: For, nest: CopyNest) -> Body:
+    """The loop over groups; if rows are long, all groups go through scratch at the same time."""
+    (length, *_), (form,) = nest.loops, nest.obeying(Stream)
+    return (If((compare(length.extent, "lt", form.least),), (node,), staged_groups(node)),)
 
 
 def _alternatives(node: Statement) -> Body:
@@ -158,9 +181,8 @@ def _headed(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
 
 
 def _staged(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
-    """The loop as it is, for rows in scratch."""
-    blocks = replace(loop.blocks or Blocks(), staged=True)
-    return (compare(loop.upper[0], "ge", form.least),), (replace(loop, blocks=blocks),)
+    """Rows that go through scratch."""
+    return (compare(loop.upper[0], "ge", form.least),), (through_scratch(loop),)
 
 
 def _given(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:

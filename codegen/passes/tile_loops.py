@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, plus, times
 from codegen.ir.index import Index
-from codegen.ir.nodes import Blocks, Compare, If, Statement, View
+from codegen.ir.nodes import Compare, If, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.passes.transposed_blocks import block_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import PrefetchTile, Tile
+from codegen.schedule.directives import LanesBeyond, Tile
 from codegen.schedule.loops import Loop, Size, int_size
 from codegen.support.dataclasses import dataclass
 
@@ -65,14 +65,12 @@ def _digit(x: Loop) -> TileLoop:
 
 def around_tiles(nest: CopyNest, body: Body, *, parallel: bool) -> Body:
     """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations."""
-    blocks = Blocks(ahead="tile") if nest.obeying(PrefetchTile) else None
     for k, x in reversed(list(enumerate(tile_loops(nest)))):
         first, last = index_of(0), index_of(x.stop)
         if parallel and k == 0:
             first, last = times("begin", x.step), times("end", x.step)
             last = least(last, x.stop) if x.step > 1 else last
-        body = (loop(x.index, first, last, *x.before, *body, step=x.step, blocks=blocks),)
-        blocks = None
+        body = (loop(x.index, first, last, *x.before, *body, step=x.step),)
     return body
 
 
@@ -109,3 +107,10 @@ def _begin(nest: CopyNest, src: str, moves_on: dict[str, bool]) -> Body:
     offsets = (x.offset(at[x.axis]) for x in tile_loops(nest) if not (table and x.axis == "row"))
     view = View("next_tile", src, plus(*offsets))
     return (let("next_row", at["row"]), view) if table else (view,)
+
+
+def columns_of(nest: CopyNest) -> tuple[Term, Term]:
+    """The first column of a tile, and the one after its last; a last block begins earlier."""
+    if nest.obeying(LanesBeyond):
+        return 0, nest.axis("column").extent
+    return "column_first", "column_stop"

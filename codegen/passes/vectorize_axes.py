@@ -37,8 +37,6 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     def widened(node: Statement) -> Body:
         if isinstance(node, For) and node.index == nest.loops[0].axis:
             return (_widened(node, nest),)
-        if isinstance(node, For) and node.index == "group":
-            return (_together(node, nest),)
         return (node,)
 
     body = rewrite_body(function.body, widened)
@@ -69,13 +67,6 @@ def _widened(node: For, nest: CopyNest) -> Statement:
         whole = Call("copy_block", (sides.dst, sides.src, size))
         return If((compare(size, "ge", long.least),), (whole,), (made,))
     return made
-
-
-def _together(node: For, nest: CopyNest) -> Statement:
-    """The loop over groups; if rows are long, all groups go through scratch at the same time."""
-    (length, *_), (form,) = nest.loops, nest.obeying(Stream)
-    staged = replace(node, blocks=Blocks(staged=True))
-    return If((compare(length.extent, "lt", form.least),), (node,), (staged,))
 
 
 def _narrow(node: For, nest: CopyNest, size: int | str) -> Narrow:

@@ -65,7 +65,6 @@ def copy_passes() -> tuple[Pass, ...]:
     from codegen.passes.prefetch_later_entry import prefetch_later_entry
     from codegen.passes.prefetch_next_tile import prefetch_next_tile
     from codegen.passes.simplify import simplify
-    from codegen.passes.stage_rows import stage_rows
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
     from codegen.passes.tile_axes import tile_axes
@@ -76,13 +75,12 @@ def copy_passes() -> tuple[Pass, ...]:
         tile_axes,
         vectorize_axes,
         assemble_rows,
+        prefetch_next_tile,
         stage_tiles,
         prefetch_later_entry,
         stream_lines,
-        stage_rows,
         prefetch_ahead,
         prefetch_elements,
-        prefetch_next_tile,
         narrow_tails,
         simplify,
         fence_streams,

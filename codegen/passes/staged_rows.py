@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
-from codegen.ir.nodes import Blocks, For, Function, Let, Statement, Store, View
-from codegen.ir.rewriting import Body, on_buffers, rewrite_body
+from codegen.ir.nodes import Blocks, For, Let, Statement, Store, View
+from codegen.ir.rewriting import on_buffers
 from codegen.ir.values import Each
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.row_buffers import (
@@ -17,17 +17,14 @@ from codegen.passes.row_buffers import (
     chunk_rows,
     drain_row,
     prefetch_in_drain,
-    scratch_rows,
 )
-from codegen.passes.staged_groups import staged_groups
-from codegen.schedule.copy_nest import CopyNest, group_table
-from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
+from codegen.schedule.offset_tables import CHUNK_BYTES
 
 
-def stage_rows(function: Function, nest: CopyNest) -> Function:
+def through_scratch(node: For) -> For:
     """Move chunks of all rows into scratch, then drain it row by row.
 
-    before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]         {staged}
+    before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]
     after:   for chunk in 0..count - 15 step 64:
                chunk_rows = 64, or the rest of the rows, if there is less than a line more
                src_chunk = src + 8*chunk
@@ -37,39 +34,7 @@ def stage_rows(function: Function, nest: CopyNest) -> Function:
 
     Several groups of rows are staged at the same time: see `staged_groups`.
     """
-    rows = list[int]()
-
-    def staged(node: Statement) -> Body:
-        if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
-            return (node,)
-        if group_table(nest):
-            rows.append(MOST_GROUPED)
-            return staged_groups(node)
-        (store,) = (x for x in node.body if isinstance(x, Store))
-        rows.append(store.value.shape[0])
-        return (_through_scratch(node, store),)
-
-    body = rewrite_body(function.body, staged)
-    return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)
-
-
-def _fill(node: For) -> For:
-    """The loop over the blocks of a chunk, at least one, from the source into scratch."""
-
-    def block(statement: Statement) -> Statement:
-        match statement:
-            case Let(value=value):
-                return on_buffers(statement, {load.array: "src_chunk" for load in loads(value)})
-            case Store(steps=(step, *others)):
-                pitch = replace(step, step=ROW_PITCH) if isinstance(step, Each) else ROW_PITCH
-                return replace(statement, array=ROWS, steps=(pitch, *others))
-        raise AssertionError(f"stage_rows: no rule for {type(statement).__name__} in a block")
-
-    blocks = Blocks(latest=minus("chunk_rows", node.step))
-    return replace(node, upper=(index_of("chunk_rows"),), body=tuple(map(block, node.body)), blocks=blocks)
-
-
-def _through_scratch(node: For, store: Store) -> For:
+    (store,) = (x for x in node.body if isinstance(x, Store))
     (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
     rows, width = store.value.shape[0], bits_of(store.value.dtype) // 8
     size, packed = CHUNK_BYTES // width, coefficient(load.subscripts[0], node.index)
@@ -104,3 +69,19 @@ def _through_scratch(node: For, store: Store) -> For:
         ),
         step=size,
     )
+
+
+def _fill(node: For) -> For:
+    """The loop over the blocks of a chunk, at least one, from the source into scratch."""
+
+    def block(statement: Statement) -> Statement:
+        match statement:
+            case Let(value=value):
+                return on_buffers(statement, {load.array: "src_chunk" for load in loads(value)})
+            case Store(steps=(step, *others)):
+                pitch = replace(step, step=ROW_PITCH) if isinstance(step, Each) else ROW_PITCH
+                return replace(statement, array=ROWS, steps=(pitch, *others))
+        raise AssertionError(f"stage_rows: no rule for {type(statement).__name__} in a block")
+
+    blocks = Blocks(latest=minus("chunk_rows", node.step))
+    return replace(node, upper=(index_of("chunk_rows"),), body=tuple(map(block, node.body)), blocks=blocks)
