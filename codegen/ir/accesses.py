@@ -70,6 +70,8 @@ def access_named(name: str) -> Access | SizedRoutine | None:
     if family not in VERBS or "_".join(how) not in ROWS:
         return None
     rows, _, columns = shape.rpartition("x")
+    if first and not rows:  # a single row is stored as a whole
+        return None
     bits = _number(element.removeprefix("u"))
     return _same(Access(family, bits, _number(rows), _number(columns), "_".join(how), first), name)
 

@@ -129,6 +129,9 @@ class Scope:
             case View(name, buffer, offset):
                 self.memory(buffer)
                 self.index(offset)
+                again = self.branch and isinstance(self.names.get(name), BufferArg)
+                if name in self.names and not again:
+                    raise self.error(f"the view {name} has the name of something else")
                 self.names[name] = BufferArg(name)
             case Alloc(name, size):
                 if isinstance(size, str):
@@ -198,6 +201,8 @@ class Scope:
             self.value(value)
         value = store.value
         self.access(store, value.shape)
+        if store.first is not None and value.dtype.startswith("bits") and len(value.shape) < 2:
+            raise self.error(f"{store.array} stores the first rows of {value.shape}")
         array = self.names[store.array]
         if isinstance(array, ArrayArg) and not self.flat and value.dtype != array.dtype:
             raise self.error(f"{array.name} of {array.dtype} gets {value.dtype}")

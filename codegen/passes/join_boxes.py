@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
+from codegen.schedule.choose_directives import BYTE, chunk_nest
 from codegen.schedule.choose_joined import JoinedBoxes
-from codegen.schedule.choose_moves import BYTE, chunk_moves
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Gather
 from codegen.schedule.loops import Loop
@@ -29,4 +29,4 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> CopyNest:
         return CopyNest((), BYTE, BYTE, None, gather)
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return replace(chunk_moves(table.width, count, offsets, schedule), around=loops)
+    return replace(chunk_nest(table.width, count, offsets, schedule), around=loops)

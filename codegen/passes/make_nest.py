@@ -6,24 +6,24 @@ from dataclasses import replace
 from math import prod
 
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose_moves import (
-    chunk_moves,
-    code_moves,
-    element_moves,
-    fill_moves,
-    joined_row_moves,
-    packed_row_moves,
-    request_moves,
-    reversed_moves,
-    run_moves,
-    small_transpose_moves,
+from codegen.schedule.choose_directives import (
+    chunk_nest,
+    code_nest,
+    element_nest,
+    fill_nest,
+    joined_row_nest,
+    packed_row_nest,
+    request_nest,
+    reversed_nest,
+    run_nest,
+    small_transpose_nest,
 )
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.shuffles import shuffled_moves
-from codegen.schedule.transposed_moves import transposed_moves
+from codegen.schedule.shuffles import shuffled_nest
+from codegen.schedule.transposed_nest import transposed_nest
 
 
 def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
@@ -38,31 +38,31 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
     unit_bits = box.unit_bits
     match schedule.mode:
         case "run":
-            nest = run_moves(box, inner[0], schedule)
+            nest = run_nest(box, inner[0], schedule)
         case "chunks":
             table = OffsetTable(tuple((x.extent, x.src) for x in inner))
-            nest = chunk_moves(box.width, prod(x.extent for x in inner), table, schedule)
+            nest = chunk_nest(box.width, prod(x.extent for x in inner), table, schedule)
         case "reverse":
-            nest = reversed_moves(box, inner, stream=schedule.stream)
+            nest = reversed_nest(box, inner, stream=schedule.stream)
         case "request":
-            nest = request_moves(box, inner[0])
+            nest = request_nest(box, inner[0])
         case "fill":
-            nest, unit_bits = fill_moves(inner[0].extent * box.target.bits // 8), 8
+            nest, unit_bits = fill_nest(inner[0].extent * box.target.bits // 8), 8
         case "interleave" if not schedule.interleave:
-            nest = small_transpose_moves(box, inner)
+            nest = small_transpose_nest(box, inner)
         case "interleave" if len(inner) > 2:
-            nest = joined_row_moves(box, inner, schedule)
+            nest = joined_row_nest(box, inner, schedule)
         case "interleave":
-            nest = packed_row_moves(box, inner, schedule)
+            nest = packed_row_nest(box, inner, schedule)
         case "shuffle" if schedule.shuffle:
-            nest = shuffled_moves(box, schedule.shuffle)
+            nest = shuffled_nest(box, schedule.shuffle)
         case "transpose":
             assert schedule.transpose is not None, "a transpose has a TransposeSchedule"
-            outer, nest = (), transposed_moves(box, schedule.transpose)
+            outer, nest = (), transposed_nest(box, schedule.transpose)
         case "elements":
-            nest = element_moves(box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch)
+            nest = element_nest(box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch)
         case "pack bits" | "unpack bits":
-            nest, unit_bits = code_moves(box, inner, schedule), 8
+            nest, unit_bits = code_nest(box, inner, schedule), 8
         case mode:
             raise AssertionError(f"make_nest: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their nests in bytes

@@ -47,7 +47,7 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
 
 
 def _widened(node: For, nest: CopyNest) -> Statement:
-    """The outermost loop of nest, over super-vectors."""
+    """The outermost inner loop, over super-vectors."""
     (vectors,) = nest.obeying(Vectorize)
     count = vectors.lanes[0][1]
     body, beyond = super_vector(nest, count)

@@ -18,13 +18,18 @@ from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     REST,
     Ahead,
+    Assemble,
     CopyBlock,
     Diagonal,
+    Gather,
+    Groups,
     LanesBeyond,
+    Prefetch,
     PrefetchTile,
     Reorder,
     Request,
     Stage,
+    Table,
     Tail,
     Tile,
     Vectorize,
@@ -36,7 +41,7 @@ MOST_SCRATCH_BYTES = 1 << 24
 """The largest panel: each thread holds one."""
 
 MOST_DISTANCE = 1 << 30
-"""The largest distance or length of a directive."""
+"""The largest distance, length or tile of a directive."""
 
 REPEATED = (Tile, Tail, Stream)
 """Directives that a schedule may have several of."""
@@ -53,6 +58,9 @@ def check_directives(nest: CopyNest) -> None:
         if count > 1 and kind not in REPEATED:
             _refuse(f"expected one {kind.__name__}, got {count}")
     _check_axes(nest)
+    for each in nest.directives if nest.order else ():
+        if isinstance(each, CopyBlock | Prefetch | Table | Groups | Assemble | Gather | Request):
+            _refuse(f"a transpose does not take {each}")
     if nest.order:
         _check_order(nest)
         _check_blocks(nest)
@@ -77,8 +85,8 @@ def _check_axes(nest: CopyNest) -> None:
         if name not in axes:
             _refuse(f"expected a loop over {', '.join(axes)}, got {name[:40]}")
     for x in nest.obeying(Tile):
-        if not isinstance(x.size, int) or x.size < 1:
-            _refuse(f"expected tiles of 1 iteration or more, got {x}")
+        if not isinstance(x.size, int) or not 1 <= x.size <= MOST_DISTANCE:
+            _refuse(f"expected tiles of 1 to {MOST_DISTANCE} iterations, got {str(x)[:80]}")
     distances = [x.distance_bytes for x in nest.obeying(Ahead)]
     for stream in nest.obeying(Stream):
         distances += [stream.least, stream.prefetch_bytes, stream.entries_ahead]
@@ -99,7 +107,9 @@ def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
     levels = [x.index for axis in nest.loops for x in nest.tiles(axis.axis)]
     blocks = ["row"] if nest.obeying(LanesBeyond) else ["row", "column"]
-    expected = {*levels, *(x.axis for x in nest.others), *blocks}
+    expected = [*levels, *(x.axis for x in nest.others), *blocks]
+    if len({*levels}) < len(levels):
+        _refuse(f"expected tiles of different levels, got {', '.join(levels)}")
     if sorted(nest.order) != sorted(expected):
         _refuse(f"expected an order of {', '.join(sorted(expected))}, got {_order(nest)}")
     inner = [name for name in nest.order if name not in nest.outer]

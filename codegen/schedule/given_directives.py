@@ -23,7 +23,7 @@ from codegen.schedule.directives import (
     Tail,
     Tile,
 )
-from codegen.schedule.loops import Loop, int_size
+from codegen.schedule.loops import Loop
 from codegen.schedule.read_directives import read_directives
 from codegen.support.errors import ScheduleError
 
@@ -82,13 +82,13 @@ def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
     """The loop; requests for the next tile look for rows after those of its table."""
     if loop.axis != "row" or loop.src_table is None or nest.panel:
         return loop
-    tallest = max((int_size(x.size) for x in nest.tiles("row")), default=0)
+    tallest = max((x.size for x in nest.tiles("row") if isinstance(x.size, int)), default=0)
     more = max(loop.src_table.more, 2 * tallest)
     return replace(loop, src_table=replace(loop.src_table, more=more))
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
-    """Runs, interleaves and other copies in one super-vector keep what decides how it nest."""
+    """Runs, interleaves and other copies in one super-vector keep what decides how they run."""
     is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table
     forms = {x.form for x in nest.obeying(Stream)} | ({"full", "headed"} if is_run else set())
     for stream in made.obeying(Stream):

@@ -103,6 +103,8 @@ def _value(text: str, node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=int() | str() as value) if not isinstance(value, bool):
             return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value is not True:
+            return -value
         case ast.Tuple(elts=parts):
             return tuple(_value(text, part) for part in parts)
     _refuse(text, node, "expected a number, text or a tuple of them")

@@ -55,7 +55,7 @@ class ShuffleSchedule:
         return f"periods of {period} | {self.together} together, {self.parts} parts each{long}{ahead}"
 
 
-def shuffled_moves(box: StridedBox, how: ShuffleSchedule) -> CopyNest:
+def shuffled_nest(box: StridedBox, how: ShuffleSchedule) -> CopyNest:
     """The bytes at each index of the axis, in rows that are periods.
 
     for step in 4096: for x in 3: dst[3*step + x] = src[4*step + x_offsets[x]]

@@ -115,6 +115,9 @@ def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
             "Stage needs row_tile as the",
         ),
         (STAGED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "a panel of"),
+        (TRANSPOSE + ', Tile("row", 16)', "expected tiles of different levels"),
+        (TRANSPOSE + ", CopyBlock(64)", "a transpose does not take CopyBlock(64)"),
+        (TRANSPOSE.replace("64", '"64"'), "expected tiles of 1 to"),
         ("Vectorize(x=64)", "a transpose needs Reorder"),
     ],
 )

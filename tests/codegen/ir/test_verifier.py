@@ -8,9 +8,21 @@ from typing import Any
 
 import pytest
 
-from codegen.ir.building import loop
+from codegen.ir.building import index_of, loop
 from codegen.ir.index import index_symbol
-from codegen.ir.nodes import ArrayArg, Call, Carried, For, Function, If, Let, ScalarArg, Statement, Store
+from codegen.ir.nodes import (
+    ArrayArg,
+    Call,
+    Carried,
+    For,
+    Function,
+    If,
+    Let,
+    ScalarArg,
+    Statement,
+    Store,
+    View,
+)
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce
 from codegen.ir.verifier import verify
 
@@ -77,6 +89,14 @@ BAD: dict[str, tuple[Callable[[], Function], str]] = {
     "one branch": (
         lambda: made(If((Op("lt", (X, X), "i1"),), (Let("a", X),)), Store("y", (AT,), Local("a", "f32"))),
         "a is unknown",
+    ),
+    "view of another name": (
+        lambda: made(Let("a", X), View("a", "y", index_of(0))),
+        "the view a has the name of something else",
+    ),
+    "first rows of one": (
+        lambda: made(Store("y", (AT,), Const(0, "bits8", (64,)), (0,), (1,), first=AT)),
+        r"y stores the first rows of \(64,\)",
     ),
     "assigned twice": (lambda: made(Let("a", X), Let("a", X)), "a is assigned twice"),
     "carried dtype": (

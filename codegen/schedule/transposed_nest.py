@@ -32,7 +32,7 @@ Levels: TypeAlias = tuple[list[Tile], tuple[str, ...]]
 """The tiles of a transpose, and the order of all loops."""
 
 
-def transposed_moves(box: StridedBox, cut: TransposeSchedule) -> CopyNest:
+def transposed_nest(box: StridedBox, cut: TransposeSchedule) -> CopyNest:
     """Rows and columns of which both sides have different ones contiguous, in tiles and register blocks.
 
     A side that is joined of several digits gets a table of offsets. So do the rows of a panel of short result

@@ -1,4 +1,4 @@
-"""Choose the directives of nest: the super-vectors, tails and streams of each kind of copy."""
+"""Choose the directives of each kind of copy: super-vectors, tails and streams."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LEAST_CONVERTED, MOST_CONVERTED = 16, 32
 """Elements that are converted together: a line or more on one side."""
 
 
-def chunk_moves(width: int, count: int, table: OffsetTable, schedule: Schedule) -> CopyNest:
+def chunk_nest(width: int, count: int, table: OffsetTable, schedule: Schedule) -> CopyNest:
     """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
     element, how = Element(f"u{8 * width}", 8 * width), schedule.runs
     lines = (
@@ -60,12 +60,12 @@ def chunk_moves(width: int, count: int, table: OffsetTable, schedule: Schedule) 
     return CopyNest((chunks,), element, element, None, (*lines, *streams))
 
 
-def _moves(box: StridedBox, loops: tuple[Loop, ...], *directives: Directive) -> CopyNest:
-    """Elements that are moved as they are, by directives."""
+def _copying(box: StridedBox, loops: tuple[Loop, ...], *directives: Directive) -> CopyNest:
+    """A nest that moves elements as they are."""
     return CopyNest(loops, box.target, box.source, None, directives)
 
 
-def run_moves(box: StridedBox, axis: Axis, schedule: Schedule) -> CopyNest:
+def run_nest(box: StridedBox, axis: Axis, schedule: Schedule) -> CopyNest:
     """The bytes of elements that are contiguous on both sides, a line at a time.
 
     Runs of full lines are often adjacent; others need a size worth their ends. Runs at table entries have one
@@ -80,7 +80,7 @@ def run_moves(box: StridedBox, axis: Axis, schedule: Schedule) -> CopyNest:
     return CopyNest(_bytes_of(box, axis), BYTE, BYTE, None, (*lines, *streams))
 
 
-def request_moves(box: StridedBox, axis: Axis) -> CopyNest:
+def request_nest(box: StridedBox, axis: Axis) -> CopyNest:
     """The lines of elements that are contiguous in the source, which a later copy reads."""
     return CopyNest(_bytes_of(box, axis), BYTE, BYTE, None, (Request(), Vectorize((("x", LINE_BYTES),))))
 
@@ -90,13 +90,13 @@ def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
     return (Loop("x", axis.extent * box.width, 1, 1),)
 
 
-def fill_moves(size_bytes: int) -> CopyNest:
+def fill_nest(size_bytes: int) -> CopyNest:
     """A multiple of the repeated element, a line at a time; a line in the middle of it would not do."""
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", sizes=(REST,))
     return CopyNest((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
 
 
-def reversed_moves(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> CopyNest:
+def reversed_nest(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) -> CopyNest:
     """A run that is read backward; or short ones that follow each other, as many as fill a lane.
 
     A super-vector that ends with a part of a run is stored completely. The next one overwrites that part.
@@ -107,16 +107,16 @@ def reversed_moves(box: StridedBox, inner: tuple[Axis, ...], *, stream: bool) ->
     if not groups or groups[0].extent == 1:
         lines = Vectorize((("x", line),)), Tail("x", "shift", sizes=(lane, 1) if lane > 1 else (1,))
         streams = (Stream("headed", REVERSAL_STREAMED_BYTES // box.width),) if stream else ()
-        return _moves(box, (elements,), *lines, *streams)
+        return _copying(box, (elements,), *lines, *streams)
     (group,) = groups
     loops = Loop("group", group.extent, group.src, group.dst), elements
     full = lane // length.extent
     lanes = Vectorize((("group", full), ("x", length.extent)))
     tails = [Tail("group", "narrow", sizes=(1,))] * (lane > length.extent)
-    return _moves(box, loops, lanes, *tails)
+    return _copying(box, loops, lanes, *tails)
 
 
-def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
+def packed_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """A few rows that are packed together on one side: blocks of a line of each, then narrower ones.
 
     Deinterleaved rows that do not begin lines go through scratch, unless they are short. If all rows fit in a
@@ -132,16 +132,16 @@ def packed_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedul
     in_lines = schedule.interleave == "src" and columns.dst == size and count * size % LINE_BYTES == 0
     if in_lines and (count, length) in shapes:
         whole = Vectorize(((long, length), (short, count)))
-        return _moves(box, loops, whole, *[Stream("full")] * schedule.stream)
+        return _copying(box, loops, whole, *[Stream("full")] * schedule.stream)
     line, *narrower = (columns for rows, columns in shapes if rows == count)
     streams = [Stream("begun")] * schedule.stream
     if schedule.stream and schedule.interleave == "src":
         streams.append(Stream("staged", ROW_BUFFER_BYTES // box.width))
     lines = Vectorize(((long, line), (short, count))), Tail(long, "shift", (*narrower, 1))
-    return _moves(box, loops, *lines, *streams)
+    return _copying(box, loops, *lines, *streams)
 
 
-def joined_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
+def joined_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """The same for rows that are joined of several digits, and are at least a line long.
 
     The digits after the first two in `inner` are joined to the long one. The packed side, where they leave
@@ -162,9 +162,9 @@ def joined_row_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedul
     how = (lanes, Tail(names[0], "clamp"), Table(side, lines))
     if schedule.groups is not None:
         groups = Groups(_groups(box, schedule.groups, *inner[:2]))
-        return _moves(box, loops, *how, groups, Stream("staged", ROW_BUFFER_BYTES // box.width))
+        return _copying(box, loops, *how, groups, Stream("staged", ROW_BUFFER_BYTES // box.width))
     streams = [Stream("full" if side == "dst" else "begun")] * schedule.stream
-    return _moves(box, loops, *how, *streams)
+    return _copying(box, loops, *how, *streams)
 
 
 def _groups(box: StridedBox, names: tuple[str, ...], columns: Axis, first: Axis) -> RowGroups:
@@ -180,16 +180,16 @@ def _groups(box: StridedBox, names: tuple[str, ...], columns: Axis, first: Axis)
     return RowGroups(digits, columns.extent, box.width, run)
 
 
-def small_transpose_moves(box: StridedBox, inner: tuple[Axis, ...]) -> CopyNest:
+def small_transpose_nest(box: StridedBox, inner: tuple[Axis, ...]) -> CopyNest:
     """Digits that are too short for registers, in blocks of 64 bytes of 64 source rows that stay in cache."""
     columns, rows = (
         Loop(name, x.extent, x.src, x.dst) for name, x in zip(("column", "row"), inner, strict=True)
     )
     wide = max(LINE_BYTES // box.width, SMALL_LEAST_COLUMNS)
-    return _moves(box, (columns, rows), Tile("column", wide), Tile("row", SMALL_ROWS))
+    return _copying(box, (columns, rows), Tile("column", wide), Tile("row", SMALL_ROWS))
 
 
-def element_moves(box: StridedBox, axis: Axis, *, prefetch: bool) -> CopyNest:
+def element_nest(box: StridedBox, axis: Axis, *, prefetch: bool) -> CopyNest:
     """Single elements; super-vectors of them if they are contiguous and more than resized."""
     loops = (Loop("x", axis.extent, axis.src if box.source else 0, axis.dst),)
     how: list[Directive] = []
@@ -209,7 +209,7 @@ def _converts_in_registers(box: StridedBox, axis: Axis) -> bool:
     return (axis.src, axis.dst) == (box.source_width, box.width)
 
 
-def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
+def code_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
     """Codes of a few bits in bytes: contiguous, some bytes apart, or in columns that follow each other.
 
     The packed loop is last in `inner`; a loop before it runs over the columns.
@@ -220,7 +220,7 @@ def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> 
     column_bytes = packed.extent // group
     loose, code = Element("u8", 8), Element(f"u{bits}", bits)
 
-    def nest(count: int, far: int, near: int, codes: int, *directives: Directive) -> CopyNest:
+    def codes_of(count: int, far: int, near: int, codes: int, *directives: Directive) -> CopyNest:
         """`count` times `codes` codes, `far` loose bytes and `near` packed bytes apart."""
         x = Loop("x", count, *((far, near) if packs else (near, far)))
         within = Loop("code", codes, *((step, 0) if packs else (0, step)))
@@ -232,11 +232,11 @@ def code_moves(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> 
         streams = [Stream("begun", prefetch_bytes=ahead)] * stream
         streams += [Stream("staged", ROW_BUFFER_BYTES)] * (stream and not packs)
         blocks = Vectorize((("x", many), ("code", packed.extent))), Tail("x", "clamp", sizes=(few, 1))
-        return nest(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
+        return codes_of(columns[0].extent, 1, column_bytes, packed.extent, *blocks, *streams)
     if step != 1:
-        return nest(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))
+        return codes_of(column_bytes, group * step, 1, group, Vectorize((("x", 1), ("code", group))))
     line = LINE_BYTES if packs else LINE_BYTES // group
     sizes = (WORD_BYTES, REST) if line > WORD_BYTES else (REST,)
     lines = Vectorize((("x", line), ("code", group))), Tail("x", "shift", sizes)
     headed = Stream("headed", PACKED_SHORT_BYTES // (1 if packs else group), ahead)
-    return nest(column_bytes, group, 1, group, *lines, *[headed] * stream)
+    return codes_of(column_bytes, group, 1, group, *lines, *[headed] * stream)
