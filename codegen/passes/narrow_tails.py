@@ -122,4 +122,5 @@ def _followed(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, 
     if isinstance(others[0].count, str):
         assert not beyond, "a body for any number of iterations runs fewer than a block"
         return full, *body_at(loop, others[0], whole, rest(minus(last, first), widest.count))
-    return full, *run_narrower(loop, tuple(others), whole, last)
+    narrower = run_narrower(loop, tuple(others), whole, last)
+    return full, *(made for each in narrower for made in _narrowed(each))

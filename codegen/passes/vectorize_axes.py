@@ -75,7 +75,12 @@ def _narrow(node: For, nest: CopyNest, size: int | str) -> Narrow:
         return Narrow("left", few_bytes(nest))
     if size > 1 or not nest.copies:
         return Narrow(size, super_vector(nest, size)[0])
-    match node.body:
-        case (For() as inner,):
-            return Narrow(1, (replace(inner, body=element_by_address(nest)),))
-    return Narrow(1, element_by_address(nest))
+    return Narrow(1, _inside(node.body, element_by_address(nest)))
+
+
+def _inside(loops: Body, body: Body) -> Body:
+    """Perfectly nested loops with another body."""
+    match loops:
+        case (For() as loop,):
+            return (replace(loop, body=_inside(loop.body, body)),)
+    return body

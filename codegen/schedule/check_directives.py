@@ -227,8 +227,10 @@ def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
             if extent < count:
                 _refuse(f"{tail} needs {count} iterations or more, got {extent}")
             return
+        if tail.how not in ("shift", "clamp", "narrow"):
+            _refuse(f'expected "shift", "clamp" or "narrow" for the tail of a copy, got {tail}')
         sizes = [count, *(0 if x == REST else x for x in tail.sizes)]
-        if tail.how not in ("shift", "clamp", "narrow") or not tail.sizes or sizes[-1] > 1:
+        if not tail.sizes or sizes[-1] > 1:
             _refuse(f'expected a tail that ends with size 1 or "{REST}", got {tail}')
         if any(inner >= outer for outer, inner in pairwise(sizes)) or min(sizes) < 0:
             _refuse(f"expected sizes that decrease, got {tail}")

@@ -8,11 +8,24 @@ from dataclasses import MISSING, fields
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from codegen.schedule.directives import Directive, Reorder, Vectorize
+from codegen.schedule.directives import (
+    Assemble,
+    Directive,
+    Gather,
+    Groups,
+    LanesBeyond,
+    Reorder,
+    Stage,
+    Table,
+    Vectorize,
+)
 from codegen.support.errors import ScheduleError, pointed
 
 DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
 """All directives, by name."""
+
+HELD = (Assemble, Gather, Groups, LanesBeyond, Table)
+"""Directives that hold what their text does not say."""
 
 MOST_CHARACTERS = 1000
 """The longest text that is read."""
@@ -51,6 +64,8 @@ def _directive(text: str, call: ast.expr) -> Directive:
     kind = DIRECTIVES.get(call.func.id)
     if kind is None:
         _refuse(text, call, f"expected {', '.join(DIRECTIVES)}, got {call.func.id[:40]}")
+    if kind in HELD or (kind is Stage and (call.args or call.keywords)):
+        _refuse(text, call, f"expected {call.func.id} as `explain` prints it, with what the copy has")
     given = {_name(text, x): _value(text, x.value) for x in call.keywords}
     if len(given) < len(call.keywords):
         _refuse(text, call, "a name is given twice")

@@ -94,6 +94,18 @@ def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
 
 
 @pytest.mark.parametrize(
+    "tail", ['"narrow", sizes=(16, 8, 1)', '"shift", sizes=(8, 1)', '"narrow", sizes=(1,)']
+)
+@pytest.mark.parametrize("count", [5, 31, 70, 128])
+def test_interleaves_have_other_tails(tail: str, count: int) -> None:
+    x = np.arange(4 * count, dtype=np.uint16).reshape(2, 2 * count)[:, :count]
+    z = np.zeros((count, 2), np.uint16)
+    schedule = f'Vectorize(column=32, row=2), Tail("column", {tail})'
+    tj.copyto(z, x.T, schedule=schedule)
+    np.testing.assert_array_equal(z, x.T)
+
+
+@pytest.mark.parametrize(
     ("schedule", "message"),
     [
         ("Tile(", "expected directives, separated by commas"),
@@ -109,7 +121,8 @@ def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
         (TRANSPOSE + ", Stage()", 'Stage needs Stream("headed")'),
         (TRANSPOSE + ', Stream("given")', "needs result rows at multiples of 64 bytes"),
         (TRANSPOSE + ", PrefetchTile()", "PrefetchTile needs tiles of rows and columns, and Stream"),
-        (TRANSPOSE + ", LanesBeyond()", "LanesBeyond needs reads"),
+        (TRANSPOSE + ", LanesBeyond()", "expected LanesBeyond as `explain` prints it"),
+        (TRANSPOSE + ", Stage(run_columns=3)", "expected Stage as `explain` prints it"),
         (
             STAGED.replace('"column_tile", "row_tile"', '"row_tile", "column_tile"'),
             "Stage needs row_tile as the",
