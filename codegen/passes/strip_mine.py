@@ -1,4 +1,4 @@
-"""Strip-mine the loop of a 1-D transfer, or the last joined loop of an interleave; boxes take the tails."""
+"""Strip-mine the only inner loop, or the last joined loop of an interleave; boxes take the tails."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from codegen.schedule.schedule import ROWS, Schedule
 
 
 def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
-    """Split a loop of the transfer into full strips, and a box for the remainder.
+    """Split an inner loop into full strips, and a box for the remainder.
 
     before:  for i in 9: for j in 100:                    dst[512*i + 4*j] = src[1200*i + 4*j]
     after:   for i in 9: for strip in 3: for j in 32:     dst[512*i + 128*strip + 4*j] = src[…]
              for i in 9: for strip in 1: for j in 4:      dst[384 + 512*i + 4*j] = src[…]
 
-    Super-vectors that have rows also split a loop around the transfer:
+    Super-vectors that have rows also split an outer loop:
 
     before:  for i in 9: for j in 100:                                                4 x 32
     after:   for row_strip in 2: for strip in 3: for i in 4: for j in 32:             and three remainders

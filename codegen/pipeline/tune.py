@@ -38,7 +38,7 @@ PAGE_BYTES = 2 << 20
 """Memory that one access may commit: the system may use huge pages."""
 
 KEPT_EXTENT = 64
-"""Loops up to this extent stay as they are while others can be shortened: transfers depend on them."""
+"""Loops up to this extent stay as they are while others can be shortened: inner loops depend on them."""
 
 CONTENT = 0x3F
 """The bytes of scratch memory: ordinary numbers in every dtype, so that conversions avoid slow paths."""
@@ -125,9 +125,9 @@ def shortened(
     after:   for i in 1024: for j in 1024:  dst[32768*j + 4*i] = src[32768*i + 4*j]
 
     Strides stay the same. On the side that reaches farther, the loop that reaches farthest is halved, long
-    loops before short ones. Short loops that a transfer covers keep their extent.
+    loops before short ones. Short inner loops keep their extent.
     """
-    covered = {axis for schedule in schedules for axis in _transfer_axes(schedule)}
+    covered = {axis for schedule in schedules for axis in _inner_axes(schedule)}
     fixed = {axis for schedule in schedules for axis in _fixed_axes(schedule)}
     while True:
         spans = [stop - low for low, stop in _spans_bytes(box)]
@@ -145,8 +145,8 @@ def shortened(
         box = box.with_axes(replace(x, extent=_half(x)) if x is longest else x for x in box.axes)
 
 
-def _transfer_axes(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that a transfer covers."""
+def _inner_axes(schedule: Schedule) -> tuple[str, ...]:
+    """The axes of the inner loops."""
     cut = schedule.transpose
     return (*schedule.inner, *cut.rows, *cut.columns) if cut else schedule.inner
 

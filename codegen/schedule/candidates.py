@@ -20,11 +20,11 @@ from codegen.schedule.choose import (
     loop_schedule,
     outer_loops,
 )
+from codegen.schedule.choose_inner import Selection, inner_loops, short_loops, streams_lines
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
-from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
     MOST_LOOPS,
@@ -84,8 +84,8 @@ def candidates(
 ) -> tuple[Schedule, ...]:
     """At most MOST_CANDIDATES distinct schedules, the most promising first; the first is that of `choose`.
 
-    Other methods come first: stores, staging, transfers. Then each decision is changed separately. Fills and
-    copies with offset tables have no other schedule.
+    Other methods come first: stores, staging, inner loops. Then each decision is changed separately. Fills
+    and copies with offset tables have no other schedule.
     """
     if box.blocks:
         block = box.one_block
@@ -97,7 +97,7 @@ def candidates(
     if box.source is None or box.entries:
         return (first,)
     past_cache = goes_past_cache(box, footprint, thresholds)
-    others = _transposes if plain.transpose else _transfers
+    others = _transposes if plain.transpose else _selections
     found = others(box, plain, threads, virtual_vector_size, past_cache=past_cache)
     far = is_far(box, footprint, thresholds)
     shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads, far=far)
@@ -124,13 +124,13 @@ def joined_candidates(
     return tuple(dict.fromkeys(found))
 
 
-def _transfers(
+def _selections(
     box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
 ) -> Iterator[Schedule]:
-    """Other orders of the loops and other stores, then other transfers and strips."""
-    chosen = transfer_of(box, past_cache=past_cache)
+    """Other orders of the loops and other stores, then other inner loops and strips."""
+    chosen = inner_loops(box, past_cache=past_cache)
     if chosen[0] == "transpose":
-        chosen = short_transfer(box, chosen[1])
+        chosen = short_loops(box, chosen[1])
     mode, inner, interleave = chosen
     yield from _orders(box, chosen, threads, size)
     yield from _distances(first, prod(box.axis(name).extent for name in first.inner))
@@ -149,22 +149,22 @@ def _transfers(
     loops = len(box.axes) + (size is not None)  # a loop over strips of the caller's size
     if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= MOST_LOOPS:
         narrow = in_bytes(box)
-        for schedule in _orders(narrow, transfer_of(narrow, past_cache=past_cache), threads, size):
+        for schedule in _orders(narrow, inner_loops(narrow, past_cache=past_cache), threads, size):
             yield replace(schedule, in_bytes=True)
 
 
 def _orders(
-    box: StridedBox, transfer: Selection, threads: int, size: VectorSize | None
+    box: StridedBox, selection: Selection, threads: int, size: VectorSize | None
 ) -> Iterator[Schedule]:
-    """A transfer with its loops in the order of either side, with both kinds of stores."""
-    outer = outer_loops(box, transfer[1])
+    """A selection with its outer loops in the order of either side, with both kinds of stores."""
+    outer = outer_loops(box, selection[1])
     for order in (outer, by_source(outer)):
-        for stream in (False, True) if streams_lines(box, *transfer) else (False,):
-            yield loop_schedule(box, transfer, order, threads, size, stream=stream)
+        for stream in (False, True) if streams_lines(box, *selection) else (False,):
+            yield loop_schedule(box, selection, order, threads, size, stream=stream)
 
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
-    """Other distances of prefetches, if the transfer requests lines. count: of the chunks in a table."""
+    """Other distances of prefetches, if the copy requests lines. count: of the chunks in a table."""
     runs, chunks = schedule.runs, schedule.mode == "chunks"
     if schedule.mode in ("pack bits", "unpack bits") and schedule.stream:
         for distance in (0, runs.prefetch_bytes // 2, 2 * runs.prefetch_bytes):
@@ -193,8 +193,8 @@ def _transposes(
     if cut.stream:
         yield scheduled(whole, replace(cut, stream=False), threads, size)
     if min(whole.counts(cut)) < LANE_BYTES // box.width:
-        transfer = short_transfer(box, (whole.column.name, whole.row.name))
-        yield loop_schedule(box, transfer, outer_loops(box, transfer[1]), threads, size, stream=False)
+        selection = short_loops(box, (whole.column.name, whole.row.name))
+        yield loop_schedule(box, selection, outer_loops(box, selection[1]), threads, size, stream=False)
     for changed in (*([] if size else _tiles(cut)), *_blocks(box, whole, cut)):
         yield scheduled(whole, changed, threads, size)
     for same in _details(cut):

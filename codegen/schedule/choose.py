@@ -7,10 +7,10 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
+from codegen.schedule.choose_inner import Selection, inner_loops, short_loops, streams_lines
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
-from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
@@ -60,9 +60,10 @@ def choose(
     """The schedule for one box.
 
     If both sides are contiguous along the same loop, the copy uses runs, which are reversed if the source
-    goes backwards there. If they are contiguous along different loops, it uses a 2-D transfer. Short chunks
-    that together fill lines are copied by a table. Everything else is copied element by element along the
-    destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled instead.
+    goes backwards there. If they are contiguous along different loops, it transposes or interleaves. Short
+    chunks that together fill lines are copied by a table. Everything else is copied element by element along
+    the destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled
+    instead.
 
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
     elements of the box. Without `shuffles`, the schedule is that of the other methods. `into_cache` says that
@@ -88,8 +89,8 @@ def _without_shuffles(
 ) -> Schedule:
     """The schedule of a box by the other methods."""
     past_cache = goes_past_cache(box, footprint, thresholds)
-    transfer = transfer_of(box, past_cache=past_cache)
-    mode, inner, interleave = transfer
+    selection = inner_loops(box, past_cache=past_cache)
+    mode, inner, interleave = selection
     if mode == "transpose" or (
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
@@ -100,14 +101,14 @@ def _without_shuffles(
         if found is not None and not (interleave and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
     if mode == "transpose":
-        transfer = mode, inner, interleave = short_transfer(box, inner)
+        selection = mode, inner, interleave = short_loops(box, inner)
     stream = past_cache and streams_lines(box, mode, inner, interleave)
     outer = outer_loops(box, inner)
     if stream:
         outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
     elif into_cache and (mode == "run" or interleave == "src"):
         outer = by_source(outer)  # whose next lines are prefetched, while those of the block are near anyway
-    return loop_schedule(box, transfer, outer, threads, size, stream=stream)
+    return loop_schedule(box, selection, outer, threads, size, stream=stream)
 
 
 def simplest(box: StridedBox) -> Schedule:
@@ -149,7 +150,7 @@ def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
-    """The loops around a transfer along `inner`, in the order of the box."""
+    """The loops around those named in `inner`, in the order of the box."""
     return [loop for loop in box.axes if loop.name not in inner]
 
 
@@ -226,7 +227,7 @@ def _begins_inside_lines(box: StridedBox, columns: str) -> bool:
 
 def loop_schedule(
     box: StridedBox,
-    transfer: Selection,
+    selection: Selection,
     outer: list[Axis],
     threads: int,
     size: VectorSize | None,
@@ -234,12 +235,12 @@ def loop_schedule(
     stream: bool,
     on_lines: bool = True,
 ) -> Schedule:
-    """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size.
+    """The schedule of a selection inside `outer` loops, outermost first, or in strips of the caller's size.
 
     `on_lines` says whether the destination begins a line.
     """
-    mode, inner, interleave = transfer
-    strips = choose_copy_strips(box, transfer, outer, size)
+    mode, inner, interleave = selection
+    strips = choose_copy_strips(box, selection, outer, size)
     strip, groups, together = strips.strip, None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads, on_lines=on_lines)
@@ -247,7 +248,7 @@ def loop_schedule(
     if groups:
         outer, strip = around(outer, groups, together), together
     else:
-        outer = strips.around(box, transfer, outer)
+        outer = strips.around(box, selection, outer)
     # Threads share complete super-vectors if there are loops around them.
     outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
     if threads > 1 and outer and outer[0].extent < 2 * threads:
@@ -263,13 +264,13 @@ def loop_schedule(
         rows=strips.rows,
         groups=groups,
         sized=strips.sized,
-        runs=_runs(box, transfer) if stream else RunSchedule(),
+        runs=_runs(box, selection) if stream else RunSchedule(),
     )
 
 
-def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
+def _runs(box: StridedBox, selection: Selection) -> RunSchedule:
     """How far ahead streamed runs, chunks and packed bits request lines."""
-    mode, inner, _ = transfer
+    mode, inner, _ = selection
     if mode not in ("pack bits", "unpack bits"):
         return RunSchedule()
     if len(inner) == 1:

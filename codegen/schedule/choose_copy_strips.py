@@ -1,12 +1,12 @@
-"""Choose the strips of a copy: the caller's super-vectors, or the parts of a transfer that run at a time."""
+"""Choose the strips of a copy: the caller's super-vectors, or the parts of inner loops that run at a time."""
 
 from __future__ import annotations
 
 from math import prod
 
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_inner import Selection
 from codegen.schedule.choose_interleave import strip_of
-from codegen.schedule.choose_transfer import Selection
 from codegen.schedule.schedule import (
     COLUMNS,
     LOOPS_END,
@@ -30,10 +30,10 @@ NO_ROOM = f"kernels have {MOST_LOOPS} loops at most"
 
 @dataclass(frozen=True, slots=True)
 class CopyStrips:
-    """The strips of a transfer and of the loops around it.
+    """The strips of the inner loops and of the outer ones.
 
-    strip  iterations of the transfer's long loop per transfer; None: all
-    row    the outermost loop around the transfer that a super-vector has iterations of, or None; loops inside
+    strip  iterations of the long inner loop at a time; None: all
+    row    the outermost outer loop that a super-vector has iterations of, or None; loops inside
            it belong to the super-vector as well
     rows   iterations of `row` per super-vector; more than it has where super-vectors have all loops
     sized  what the caller's size became
@@ -44,9 +44,9 @@ class CopyStrips:
     rows: int = 1
     sized: GivenSize | None = None
 
-    def around(self, box: StridedBox, transfer: Selection, outer: list[Axis]) -> list[Axis]:
-        """The loops around the transfer, with those over strips: a super-vector's own loops are innermost."""
-        mode, inner, interleave = transfer
+    def around(self, box: StridedBox, selection: Selection, outer: list[Axis]) -> list[Axis]:
+        """The outer loops, with those over strips: a super-vector's own loops are innermost."""
+        mode, inner, interleave = selection
         at = len(outer) if self.row is None else outer.index(self.row)
         before, inside = outer[:at], outer[at:]
         position = len(before)
@@ -60,9 +60,9 @@ class CopyStrips:
 
 
 def choose_copy_strips(
-    box: StridedBox, transfer: Selection, outer: list[Axis], size: VectorSize | None
+    box: StridedBox, selection: Selection, outer: list[Axis], size: VectorSize | None
 ) -> CopyStrips:
-    """The strips of a transfer inside `outer` loops, outermost first.
+    """The strips of a selection inside `outer` loops, outermost first.
 
     for i in 70: for j in 200:                         48: strips of 48 of j
                                                        8 x 48: strips of 8 of i, and of 48 of j
@@ -70,10 +70,10 @@ def choose_copy_strips(
     for tile in 90: for row in 8: for j in 128:        256: strips of 2 rows    2048: strips of 2 tiles
 
     One number counts elements in the order of the loops. Of two, the second one counts elements of the
-    transfer, and the first one iterations of the loops around it.
+    inner loops, and the first one iterations of the loops around them.
     """
-    strip = _strip(box, transfer, _columns(size))
-    elements = _elements(box, transfer, strip)
+    strip = _strip(box, selection, _columns(size))
+    elements = _elements(box, selection, strip)
     limit, room = "", MOST_LOOPS - len(outer) - (strip is not None)
     match size:
         case None:
@@ -90,12 +90,12 @@ def choose_copy_strips(
 
 
 def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, int, str]:
-    """The loop whose iterations end a super-vector of at least `wanted` transfers, and how many of them.
+    """The loop whose iterations end a super-vector of at least `wanted` runs of inner loops, and how many.
 
     room  how many more loops a kernel can have
 
-    Returns the loop and its iterations, all transfers of a super-vector, and why there are fewer than wanted.
-    If all loops together are fewer transfers, the number of iterations exceeds that of the outermost loop.
+    Returns the loop and its iterations, all runs of a super-vector, and why there are fewer than wanted.
+    If all loops together are fewer runs, the number of iterations exceeds that of the outermost loop.
     """
     count, found, rows = 1, None, 1
     for loop in reversed(outer):
@@ -124,12 +124,12 @@ def _columns(size: VectorSize | None) -> int | None:
             return size
 
 
-def _strip(box: StridedBox, transfer: Selection, elements: int | None) -> int | None:
-    """Iterations of the long loop of a transfer per strip; None if one transfer takes all.
+def _strip(box: StridedBox, selection: Selection, elements: int | None) -> int | None:
+    """Iterations of the long inner loop per strip; None if one strip has all.
 
     They are a multiple of a byte if elements are packed.
     """
-    mode, inner, interleave = transfer
+    mode, inner, interleave = selection
     if mode == "interleave":
         return strip_of(box, inner, interleave, elements)
     extents = box.extents
@@ -147,9 +147,9 @@ def _strip(box: StridedBox, transfer: Selection, elements: int | None) -> int | 
     return strip if strip < extents[cut] else None
 
 
-def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int:
-    """The elements of one transfer."""
-    mode, inner, interleave = transfer
+def _elements(box: StridedBox, selection: Selection, strip: int | None) -> int:
+    """The elements of one strip of the inner loops."""
+    mode, inner, interleave = selection
     extents = box.extents
     if strip is None:
         return prod(extents[name] for name in inner)
@@ -160,7 +160,7 @@ def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int:
 def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:
     """The position of the strip loop among the outer loops.
 
-    It is innermost for a 1-D transfer. For an interleave, it is outside the loops with smaller destination
+    It is innermost around one inner loop. For an interleave, it is outside the loops with smaller destination
     strides, which write next to its lines.
     """
     if mode != "interleave":

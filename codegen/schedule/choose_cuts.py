@@ -7,8 +7,8 @@ from math import ceil
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
 from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes
+from codegen.schedule.choose_inner import inner_loops
 from codegen.schedule.choose_order import window_cut
-from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize
 from codegen.schedule.thresholds import Thresholds
@@ -44,7 +44,7 @@ def _read_windows(box: StridedBox, footprint: int, thresholds: Thresholds) -> tu
     """The cut into windows, if it pays: it does only for a streamed interleave whose chunks are far apart."""
     if box.unit_bits == 1 or not goes_past_cache(box, footprint, thresholds):
         return ()
-    mode, inner, interleave = transfer_of(box, past_cache=True)
+    mode, inner, interleave = inner_loops(box, past_cache=True)
     found = window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
     return _long(box, *found) if found else ()
 
@@ -58,7 +58,7 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     row, column = box.contiguous("dst"), box.contiguous("src")
     if row is None or column is None or len(box.axes) >= MOST_LOOPS:
         return ()
-    if transfer_of(box, past_cache=False)[0] != "transpose":
+    if inner_loops(box, past_cache=False)[0] != "transpose":
         return ()
     whole = TransposeBox.of(box)
     if following := _too_long(whole, "dst", MOST_JOINED):

@@ -65,7 +65,7 @@ def grouped_axes(
 ) -> Groups:
     """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
 
-    With these digits in the transfer, the source is read in order. `together` iterations of the last digit
+    With these digits inside, the source is read in order. `together` iterations of the last digit
     fit in the buffer; None means all of them. `groups` is None if result rows are aligned and need no buffer,
     and empty if the loops outside would be too few for the threads.
 
@@ -105,9 +105,9 @@ def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> 
 
 
 def strip_of(box: StridedBox, inner: tuple[str, ...], packed: PackedSide, size: int | None) -> int | None:
-    """Iterations per transfer of the long digit, or of the last one joined to it; None if it takes all.
+    """Iterations per strip of the long digit, or of the last one joined to it; None if it has all.
 
-    `size` is the caller's number of elements per transfer. Without one, only joined digits are cut, so that
+    `size` is the caller's number of elements per strip. Without one, only joined digits are cut, so that
     adjacent packed lines are written soon.
     """
     extents = box.extents
@@ -130,7 +130,7 @@ def least_block(rows: int, width: int) -> int:
 def _chunk(box: StridedBox, row: tuple[str, ...], size_bytes: int) -> int | None:
     """Iterations of the last digit of a row so that it has at least that many bytes.
 
-    None if a transfer takes all of them, or if every chunk size leaves a remainder shorter than a line.
+    None if one strip has all of them, or if every chunk size leaves a remainder shorter than a line.
     """
     extents = box.extents
     step = prod(extents[axis] for axis in row[:-1]) * box.width

@@ -1,4 +1,4 @@
-"""Choose the order of the loops around a transfer by the number of pages touched per window of bytes."""
+"""Choose the order of the outer loops by the number of pages touched per window of bytes."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.boxed_copy import BoxedCopy
+from codegen.schedule.choose_inner import MOST_CHUNKS
 from codegen.schedule.choose_segments import RunBox, run_boxes_of
-from codegen.schedule.choose_transfer import MOST_CHUNKS
 from codegen.schedule.offset_tables import Table
 from codegen.schedule.schedule import MOST_LOOPS
 from codegen.support.dataclasses import dataclass

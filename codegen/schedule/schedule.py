@@ -54,7 +54,7 @@ MOST_LOOPS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSchedule:
-    """How runs, chunks and packed bits are copied: what their transfers carry, and their loops obey.
+    """How runs, chunks and packed bits are copied: what their directives say.
 
     prefetch_bytes   how far ahead lines of the source are requested by chunks, and by runs and packed bits
                      that are streamed; 0 for not at all. What is read next mostly follows in the source
@@ -138,13 +138,13 @@ class TransposeSchedule:
 
 
 STRIP = "strip"
-"""The axis that counts the strips of a 1-D transfer, if the caller gave no size."""
+"""The axis that counts the strips of one inner loop, if the caller gave no size."""
 
 COLUMNS = "column_strip"
-"""The axis that counts strips of a transfer: the columns of the caller's super-vectors."""
+"""The axis that counts strips of the inner loops: the columns of the caller's super-vectors."""
 
 ROWS = "row_strip"
-"""The axis that counts strips of a loop around a transfer, of whose iterations super-vectors have several."""
+"""The axis that counts strips of an outer loop, of whose iterations super-vectors have several."""
 
 
 LOOPS_END = "its loops have no more"
@@ -191,9 +191,9 @@ def _shown(size: int | tuple[int, int]) -> str:
 class Schedule:
     """How one nest runs.
 
-    mode         the transfer that replaces the innermost loops
+    mode         what the inner loops do
     outer        the loops that remain loops, outermost first
-    inner        the loops that the transfer takes: () | (run,) | (columns, rows). A packed loop is last.
+    inner        the inner loops: () | (run,) | (columns, rows). A packed loop is last.
                  Short reversed runs have (elements, runs). An interleave appends the digits joined to its
                  long one. For chunks, all loops that the table covers.
     groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
@@ -205,7 +205,7 @@ class Schedule:
     split        whether long digits are split, and each part has a schedule of its own
     in_bytes     whether the bytes of elements are a loop, the most minor of the box
     stream       full aligned lines are stored past the cache
-    strip        iterations of the loop `stripped` per transfer, counted by `strip_axis`; None: all
+    strip        iterations of the loop `stripped` at a time, counted by `strip_axis`; None: all
     row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
                  unless they have all; "" for none
     prefetch     whether single elements prefetch source lines, at a distance that the call passes
@@ -263,7 +263,7 @@ class Schedule:
 
 
 def long_loop(mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> str:
-    """The loop of a transfer that strips cut: the only one of a 1-D transfer, or the columns of packed bits.
+    """The inner loop that strips cut: the only one, or the columns of packed bits.
 
     For an interleave it is the long loop, or the last one joined to it.
     """

@@ -250,7 +250,7 @@ def _check(program: CopyProgram, seen: Seen, *, whole: bool) -> None:
 
 
 def is_joined(launch: Launch) -> bool:
-    """Whether one transfer covers all boxes of a copy; its axes are those of a table."""
+    """Whether one nest covers all boxes of a copy; its axes are those of a table."""
     schedule = launch.step.schedule
     return schedule.mode == "gather" or (schedule.mode == "chunks" and not schedule.inner)
 

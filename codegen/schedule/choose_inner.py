@@ -1,4 +1,4 @@
-"""Choose the transfer that replaces the innermost loops of a box, and the loops that it takes."""
+"""Choose which loops of a box are the inner ones, and what they do."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CHUNKED_BYTES = 1 << 17
 """Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""
 
 
-def transfer_of(box: StridedBox, *, past_cache: bool) -> Selection:
-    """The transfer that moves the widest registers along the loops it takes."""
+def inner_loops(box: StridedBox, *, past_cache: bool) -> Selection:
+    """The inner loops that move the widest registers."""
     if box.unit_bits == 1:
-        return _packed_transfer(box)
+        return _packed_loops(box)
     width, row, column = box.width, box.contiguous("dst"), box.contiguous("src")
     if box.converts:
         if row is None or column is None or row is column:
@@ -78,7 +78,7 @@ def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
     return tuple(x.name for x in taken) if count * width >= LINE_BYTES else ()
 
 
-def _packed_transfer(box: StridedBox) -> Selection:
+def _packed_loops(box: StridedBox) -> Selection:
     """Bytes of packed elements if all other strides are multiples of a byte; else single elements."""
     dst_bits, row, no_table = box.target.bits, box.contiguous("dst"), not box.entries
     if box.source is None:
@@ -117,15 +117,15 @@ def _minor_axis(box: StridedBox) -> tuple[str, ...]:
     return (box.axes[-1].name,) if box.axes else ()
 
 
-def short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Selection:
-    """The transfer of a transpose whose digits are too short to fill a register."""
+def short_loops(box: StridedBox, inner: tuple[str, ...]) -> Selection:
+    """The inner loops of a transpose whose digits are too short to fill a register."""
     if box.converts:
         return "elements", _minor_axis(box), ""
     return "interleave", inner, ""
 
 
 def streams_lines(box: StridedBox, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
-    """Whether the transfer writes full lines; packing strided elements does not."""
+    """Whether the inner loops write full lines; packing strided elements does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _byte_side_stride(box, inner[0]) == 8
     return mode in ("run", "chunks") or (mode == "reverse" and len(inner) == 1) or interleave != ""
