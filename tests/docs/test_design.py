@@ -22,13 +22,11 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```(?:python|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("section", "first", "passes"), [(COPY, 12, copy_passes()), (KERNEL, 6, vector_passes())]
-)
-def test_steps_are_the_passes(section: str, first: int, passes: tuple[Pass, ...]) -> None:
-    steps = dict(re.findall(r"^(\d+)\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE))
-    numbers = range(first, first + len(passes))
-    assert [steps[str(k)] for k in numbers] == [run.__module__.rpartition(".")[2] for run in passes]
+@pytest.mark.parametrize(("section", "passes"), [(COPY, copy_passes()), (KERNEL, vector_passes())])
+def test_steps_are_the_passes(section: str, passes: tuple[Pass, ...]) -> None:
+    steps = re.findall(r"^1\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE)
+    names = [run.__module__.rpartition(".")[2] for run in passes]
+    assert [x for x in steps if x in names] == names
 
 
 def test_the_copy_matches_its_golden_file() -> None:
