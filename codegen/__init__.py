@@ -199,6 +199,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.directives import Vectorize as Vectorize
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
     from codegen.schedule.machine import machine as machine
+    from codegen.schedule.read_directives import check_calls as check_calls
     from codegen.schedule.read_directives import read_directives as read_directives
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
@@ -325,7 +326,7 @@ _HOMES = {
     "schedule.directives": "Tail Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
     "schedule.machine": "machine",
-    "schedule.read_directives": "read_directives",
+    "schedule.read_directives": "check_calls read_directives",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",

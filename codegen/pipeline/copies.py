@@ -7,7 +7,7 @@ An observer sees what each pass returns. A `CopyProgram` is a copy ready to run 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -151,7 +151,13 @@ class _Maker:
         folded = self._fold(made, box)
         if folded is not box:
             made = self._normal(with_elements(folded))
-        return [x for part in self._parts(made) for x in self._launches(part, folded.tables)]
+        parts = self._parts(made)
+        return [x for part in parts for x in self._for(part, parts)._launches(part, folded.tables)]
+
+    def _for(self, part: StridedBox, parts: Sequence[StridedBox]) -> _Maker:
+        """What makes the launches of one of several parts: only the largest has the caller's schedule."""
+        is_largest = part is max(parts, key=lambda x: x.size_bytes)
+        return self if is_largest else replace(self, options=replace(self.options, schedule=""))
 
     def _normal(self, box: StridedBox) -> StridedBox:
         self.observe("box", box)
@@ -194,9 +200,9 @@ class _Maker:
         schedule = self._schedule(box)
         if schedule.split:
             parts = run_passes(SPLIT, box, cuts_of_long_digits(box), self.observe)
-            return [launch for part in parts for launch in self._launches(part, tables)]
+            return [x for part in parts for x in self._for(part, parts)._launches(part, tables)]
         strips = run_passes(STRIP, box, schedule, self.observe)
-        return [self._launch(strip, schedule, tables) for strip in strips]
+        return [self._for(strip, strips)._launch(strip, schedule, tables) for strip in strips]
 
     def _schedule(self, box: StridedBox) -> Schedule:
         """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""

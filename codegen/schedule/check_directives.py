@@ -1,6 +1,6 @@
 """Check that passes can obey the directives of a copy, whoever chose them.
 
-A schedule of the compiler passes as well: tests check every one.
+The compiler's own schedules must pass, too: tests check every one.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ MOST_SCRATCH_BYTES = 1 << 24
 MOST_DISTANCE = 1 << 30
 """The largest distance, length or tile of a directive."""
 
+MOST_LINES = 64
+"""The most lines of the next tile that are requested for each line stored."""
+
 REPEATED = (Tile, Tail, Stream)
 """Directives that a schedule may have several of."""
 
@@ -78,7 +81,7 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _check_axes(nest: CopyNest) -> None:
-    """Directives name loops that there are, in blocks of whole super-vectors."""
+    """Directives name existing loops, in blocks of whole super-vectors."""
     axes = [x.axis for x in nest.loops]
     named = [*(x.axis for x in nest.obeying(Tile)), *(x.axis for x in nest.obeying(Tail)), *nest.lanes]
     for name in named:
@@ -87,6 +90,8 @@ def _check_axes(nest: CopyNest) -> None:
     for x in nest.obeying(Tile):
         if not isinstance(x.size, int) or not 1 <= x.size <= MOST_DISTANCE:
             _refuse(f"expected tiles of 1 to {MOST_DISTANCE} iterations, got {str(x)[:80]}")
+        if x.level != "panel" and x.count != 0:
+            _refuse(f"{x.axis} has as many tiles as its size gives; omit count")
     distances = [x.distance_bytes for x in nest.obeying(Ahead)]
     for stream in nest.obeying(Stream):
         distances += [stream.least, stream.prefetch_bytes, stream.entries_ahead]
@@ -95,9 +100,9 @@ def _check_axes(nest: CopyNest) -> None:
         _refuse(f"expected distances of at most {MOST_DISTANCE}, got {distances}")
     if any(x.entries_ahead < 0 for x in nest.obeying(Stream)):
         _refuse("expected entries_ahead of 0 or more")
-    for x in nest.obeying(Tile) if nest.order and not nest.panel else ():
-        if int_size(x.size) % nest.lanes.get(x.axis, 1):
-            _refuse(f"{x} does not hold blocks of {nest.lanes[x.axis]} iterations as a whole")
+    for x in nest.obeying(Tile) if nest.order else ():
+        if x.level != "panel" and int_size(x.size) % nest.lanes.get(x.axis, 1):
+            _refuse(f"{x} is not a multiple of {nest.lanes[x.axis]} iterations")
     for tail in nest.obeying(Tail):
         if tail.axis not in nest.lanes:
             _refuse(f"{tail} needs lanes of {tail.axis}")
@@ -144,8 +149,13 @@ def _check_blocks(nest: CopyNest) -> None:
         _refuse(f"expected {block[0]} rows or more, got {row.extent}")
     tails = {x.axis: x.how for x in nest.obeying(Tail)}
     for axis in ("row",) if short else ("row", "column"):
-        if tails.get(axis) != "clamp":
+        if tails.pop(axis, "") != "clamp":
             _refuse(f'expected Tail("{axis}", "clamp"): the last block of a transpose begins earlier')
+    if tails or len(nest.obeying(Tail)) > 2 - short or any(x.sizes for x in nest.obeying(Tail)):
+        _refuse("a transpose has one tail for each side of its blocks, without sizes")
+    for stream in nest.obeying(Stream):
+        if stream != Stream(stream.form):
+            _refuse(f'a transpose streams by Stream("{stream.form}") without more, got {stream}')
     if nest.obeying(Diagonal) and (nest.order[-2:] != ("column", "row") or nest.staged):
         _refuse("Diagonal needs column and row as the last loops, and no Stage")
 
@@ -177,7 +187,12 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
     tiled = nest.tiles("row") and nest.tiles("column")
     if any((x.lines is None) != (nest.panel is None) for x in nest.obeying(PrefetchTile)):
-        _refuse("PrefetchTile has lines if, and only if, short result rows go through a panel")
+        _refuse("PrefetchTile has lines exactly when short result rows go through a panel")
+    for lines in (x.lines for x in nest.obeying(PrefetchTile) if x.lines is not None):
+        if not isinstance(lines, int) or not 0 <= lines <= MOST_LINES:
+            _refuse(f"expected PrefetchTile of 0 to {MOST_LINES} lines, got {str(lines)[:40]}")
+    if nest.obeying(PrefetchTile) and not nest.panel and any(nest.obeying(LanesBeyond)):
+        _refuse("PrefetchTile needs source rows of a lane or more")
     if nest.obeying(PrefetchTile) and not nest.panel and not (tiled and nest.stream):
         _refuse("PrefetchTile needs tiles of rows and columns, and Stream")
     if nest.staged or not nest.obeying(Stream):

@@ -136,7 +136,7 @@ class CopyNest:
         """Iterations of the loop that threads share; sizes are numbers still."""
         if not self.shared:
             return 1
-        panels = {tile.index: tile.count for tile in self.outer_tiles if tile.count}
+        panels = {tile.index: tile.count for tile in self.outer_tiles if tile.level == "panel"}
         if self.shared in panels:
             return int_size(panels[self.shared])
         sizes = {tile.index: (tile.axis, int_size(tile.size)) for tile in self.outer_tiles}
@@ -217,7 +217,7 @@ class CopyNest:
 
     @property
     def statement(self) -> str:
-        """The statement and the directives: dst = bf16(f32 src): Vectorize(x=32), Tail("x", "shift", 8, 1)"""
+        """The statement and the directives: dst = bf16(f32 src): Vectorize(x=32), Tail("x", "clamp")"""
         listed = ", ".join(map(str, self.directives)) or "element by element"
         if self.requests:
             return f"src: {listed}"

@@ -9,7 +9,7 @@ from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
-    REST,
+    Ahead,
     Assemble,
     CopyBlock,
     Directive,
@@ -22,6 +22,7 @@ from codegen.schedule.directives import (
     Table,
     Tail,
     Tile,
+    Vectorize,
 )
 from codegen.schedule.loops import Loop
 from codegen.schedule.read_directives import read_directives
@@ -31,9 +32,9 @@ from codegen.support.errors import ScheduleError
 def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
-    Tiles, the order of loops, register blocks, stages, streams and prefetches of transposes are free. Other
-    copies keep their lanes, and choose among their tails and streams. Directives that hold tables or a panel,
-    such as Table("src"), belong to the copy: a text repeats them as they are printed.
+    Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
+    keep their lanes, and runs choose their streams. Directives that hold tables or a panel, such as
+    Table("src"), belong to the copy: a text repeats them as they are printed, with the same lanes.
 
     Raises:
         ScheduleError: it is not a list of directives, or passes cannot obey them.
@@ -48,8 +49,8 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
             _refuse(f"this copy does not take {each}")
     made = replace(nest, directives=directives, loops=())
     made = replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops))
-    if (own or not nest.order) and made.lanes != nest.lanes:
-        _refuse(f"this copy needs {', '.join(map(str, _vectors(nest)))}")
+    if own and made.lanes != nest.lanes:
+        _refuse(f"this copy needs {nest.obeying(Vectorize)[0] if nest.lanes else 'no Vectorize'}")
     if nest.order and not made.order:
         _refuse("a transpose needs Reorder")
     if not nest.order:
@@ -74,10 +75,6 @@ def _belongs_to_copy(directive: Directive) -> bool:
     return False
 
 
-def _vectors(nest: CopyNest) -> list[Directive]:
-    return [x for x in nest.directives if not isinstance(x, Tail | Stream | CopyBlock)]
-
-
 def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
     """The loop; requests for the next tile look for rows after those of its table."""
     if loop.axis != "row" or loop.src_table is None or nest.panel:
@@ -88,21 +85,35 @@ def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
-    """Runs, interleaves and other copies in one super-vector keep what decides how they run."""
-    is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table
-    forms = {x.form for x in nest.obeying(Stream)} | ({"full", "headed"} if is_run else set())
-    for stream in made.obeying(Stream):
-        if stream.form not in forms:
-            _refuse(f"this copy streams by {', '.join(sorted(forms)) or 'no form'}, not {stream}")
-    sizes = {x for tail in nest.obeying(Tail) for x in tail.sizes}
-    for tail in made.obeying(Tail):
-        if not {*tail.sizes} <= sizes:
-            known = ", ".join(map(str, sorted(sizes - {REST}, key=str))) or REST
-            _refuse(f"narrower super-vectors of this copy have {known} iterations, got {tail}")
-    if bool(made.obeying(Tail)) != bool(nest.obeying(Tail)):
-        _refuse(f"this copy needs {', '.join(map(str, nest.obeying(Tail))) or 'no Tail'}")
-    if made.obeying(Tile) != nest.obeying(Tile) and nest.lanes:
-        _refuse("a copy in super-vectors has no tiles")
+    """Copies without blocks keep what decides how they run; runs choose their streams.
+
+    Tails stop at the same sizes, and tiles are of the same axes.
+    """
+    is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table and not nest.entries
     is_flat = is_run and (nest.target.bits, nest.loops[0].src, nest.loops[0].dst) == (8, 1, 1)
-    if made.obeying(CopyBlock) and not is_flat:
-        _refuse("CopyBlock copies contiguous bytes")
+    for stream in made.obeying(Stream):
+        if stream not in nest.obeying(Stream) and not (is_run and stream.form in ("full", "headed")):
+            _refuse(f"this copy does not stream by {stream}")
+    free: set[type[Directive]] = {Stream} if is_run else set()
+    free |= {CopyBlock} if is_flat else set()
+    free |= {Ahead} if nest.obeying(Ahead) else set()
+    kept = {*map(type, nest.directives)} - free - {Tail, Tile}
+    for each in made.directives:
+        if type(each) not in {*free, Tail, Tile, Stream} and each not in nest.directives:
+            _refuse(f"this copy does not take {each}")
+    for each in nest.directives:
+        if type(each) in kept and each not in made.directives:
+            _refuse(f"this copy needs {each}")
+    _check_tails(made, nest)
+    if [x.index for x in made.obeying(Tile)] != [x.index for x in nest.obeying(Tile)]:
+        _refuse(f"this copy has tiles of {', '.join(x.axis for x in nest.obeying(Tile)) or 'no axis'}")
+
+
+def _check_tails(made: CopyNest, nest: CopyNest) -> None:
+    """A tail has some of the sizes of the copy's own, the last of which ends it."""
+    if [x.axis for x in made.obeying(Tail)] != [x.axis for x in nest.obeying(Tail)]:
+        _refuse(f"this copy needs {', '.join(map(str, nest.obeying(Tail))) or 'no Tail'}")
+    for tail, own in zip(made.obeying(Tail), nest.obeying(Tail), strict=True):
+        others = ("shift", "narrow") if own.how in ("shift", "narrow") else (own.how,)
+        if tail.how not in others or not {*tail.sizes} <= {*own.sizes} or tail.sizes[-1:] != own.sizes[-1:]:
+            _refuse(f"expected a tail like {own}, got {tail}")

@@ -46,24 +46,52 @@ def read_directives(text: str, known: Mapping[str, Directive] = NOTHING) -> tupl
     Raises:
         ScheduleError: it is not a list of directives; the message has a caret under the mistake.
     """
+    try:
+        calls = _calls(text)
+        same = {ast.unparse(ast.parse(each, mode="eval")): directive for each, directive in known.items()}
+        return tuple(same.get(ast.unparse(call)) or _directive(text, call) for call in calls)
+    except (RecursionError, MemoryError) as error:
+        raise ScheduleError(_shown(text, 0, "expected directives, got deeply nested text")) from error
+
+
+def check_calls(text: str) -> None:
+    """Check that a text consists of calls of directives, whatever their arguments.
+
+    Raises:
+        ScheduleError: it does not.
+    """
+    for call in _calls(text):
+        _kind(text, call)
+
+
+def _calls(text: str) -> list[ast.expr]:
+    """The expressions that commas separate."""
     if not text.strip() or len(text) > MOST_CHARACTERS:
         size = "none" if not text.strip() else f"{len(text)} characters"
         raise ScheduleError(f"schedule: expected directives, got {size}\n  write {EXAMPLE}")
     try:
-        parsed: Any = ast.parse(f"({text}\n,)", mode="eval")
+        parsed = ast.parse(f"({text}\n,)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         at = (getattr(error, "offset", None) or 2) - 2
         raise ScheduleError(_shown(text, at, "expected directives, separated by commas")) from error
-    same = {ast.unparse(ast.parse(each, mode="eval")): directive for each, directive in known.items()}
-    return tuple(same.get(ast.unparse(call)) or _directive(text, call) for call in parsed.body.elts)
+    if not isinstance(parsed, ast.Tuple):
+        raise ScheduleError(_shown(text, 0, "expected directives, separated by commas"))
+    return parsed.elts
+
+
+def _kind(text: str, call: ast.expr) -> Any:
+    """The class of the directive that a call makes."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        _refuse(text, call, "expected the call of a directive")
+    if call.func.id not in DIRECTIVES:
+        _refuse(text, call, f"expected {', '.join(DIRECTIVES)}, got {call.func.id[:40]}")
+    return DIRECTIVES[call.func.id]
 
 
 def _directive(text: str, call: ast.expr) -> Directive:
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        _refuse(text, call, "expected the call of a directive")
-    kind = DIRECTIVES.get(call.func.id)
-    if kind is None:
-        _refuse(text, call, f"expected {', '.join(DIRECTIVES)}, got {call.func.id[:40]}")
+    kind = _kind(text, call)
+    assert isinstance(call, ast.Call), "a directive is a call"
+    assert isinstance(call.func, ast.Name), "a directive has a name"
     if kind in HELD or (kind is Stage and (call.args or call.keywords)):
         _refuse(text, call, f"expected {call.func.id} as `explain` prints it, with what the copy has")
     given = {_name(text, x): _value(text, x.value) for x in call.keywords}
@@ -82,7 +110,7 @@ def _directive(text: str, call: ast.expr) -> Directive:
         _refuse(text, call, f"{call.func.id} needs {missing[0]}")
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
-            _refuse(text, call, f"{call.func.id} takes another {name}, got {values[name]!r:.40}")
+            _refuse(text, call, f"{name} of {call.func.id} has another type than {values[name]!r:.40}")
     made: Directive = kind(**values)
     return made
 

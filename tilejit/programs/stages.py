@@ -48,6 +48,12 @@ class Stages(ABC):
         return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
 
     @property
+    def directives(self) -> str:
+        """The directives of the largest box, in the form that `schedule=` takes."""
+        copied = (step.nest.directives for step in self.steps if not step.nest.fills)
+        return ", ".join(map(str, next(copied, ())))
+
+    @property
     def source(self) -> str:
         """The generated Python of every kernel; comments relate its loops to the axes of the copy."""
         return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self._compiled.kernels)

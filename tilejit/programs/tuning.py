@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, compiler_lock, dataclass
+from codegen import LayoutError, check_calls, compiler_lock, dataclass
 from tilejit.layout.dtypes import from_numpy
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any, schedule: 
     read_tuning("auto", "structure", False) -> Tuning()    read_tuning([16, 4], "sizes", True)
 
     Raises:
-        LayoutError: a value is not allowed.
+        LayoutError: a value is not allowed, or the schedule is not a list of directives.
         TypeError: a value has the wrong type.
     """
     if not isinstance(specialize, str):
@@ -79,8 +79,7 @@ def _check_schedule(schedule: Any, other: str) -> None:
         raise TypeError(f"schedule: expected directives as a str, got {type(schedule).__name__}")
     if other:
         raise LayoutError(f"{other} chooses a part of the schedule\n  pass one of the two")
-    if not schedule.strip():
-        raise LayoutError("schedule: expected directives, got none\n  `explain` prints those of a copy")
+    check_calls(schedule)
 
 
 def is_plain(
