@@ -7,15 +7,15 @@ from dataclasses import replace
 from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
+from codegen.ir.nodes import Alloc, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
-from codegen.ir.values import Each, Load
+from codegen.ir.values import Load
 from codegen.passes.panel_requests import before_requests, requesting_rows
 from codegen.passes.panel_runs import drained_runs, run_sizes
 from codegen.passes.row_buffers import drain_row
 from codegen.passes.sides import sides_of
 from codegen.passes.tile_loops import columns_of
-from codegen.passes.transposed_blocks import element_row, row_at
+from codegen.passes.transposed_blocks import element_row
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.loops import Loop
@@ -24,20 +24,23 @@ from codegen.schedule.offset_tables import OffsetTable
 TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: its rows are columns."""
 
+COLUMN = "panel_column"
+"""The view of one column there."""
+
 
 def stage_tiles(function: Function, nest: CopyNest) -> Function:
-    """Store the blocks of each tile in a panel instead, then store each result row in lines.
+    """Store the elements of each tile in a panel instead, then store each result row in lines.
 
-    before:  for column, row in blocks:    dst[column, row] = transposed(src[row, column] [16, 16])
-    after:   for column, row in blocks:    panel[column, row] = transposed(src[row, column] [16, 16])
+    before:  for column, row in a tile:    dst[column, row] = src[row, column]
+    after:   for column, row in a tile:    panel[column, row] = src[row, column]
              for column in column_first..column_stop:
                for x in lines of a column: dst[column, x] = panel[column, x] [64] @streamed
 
     The bytes after the last line wait in front of the panel's row, for the lines of the next tile of rows.
 
     Short result rows are in a tile as a whole, and leave it in runs of contiguous columns: see `panel_runs`.
-    Their blocks may have more rows than they have elements. The extra bytes land in the next column of the
-    panel, and are overwritten with that column.
+    Blocks of `vectorize_axes` may have more rows than they have elements. The extra bytes land in the next
+    column of the panel, and are overwritten with that column.
     """
     if not nest.staged:
         return function
@@ -100,32 +103,37 @@ def _origin(nest: CopyNest) -> Index:
 
 
 def _fill(node: For, nest: CopyNest, dst: str) -> Body:
-    """The loop over the blocks of a tile, which stores them in the panel.
+    """The scalar loops of a tile, which store their elements in the panel.
 
     dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
     """
-    pitch, width = nest.panel.pitch if nest.panel else nest.panel_pitch, nest.target.bits // 8
-    column, held = index_of(0 if nest.obeying(LanesBeyond) else "column"), Loop("panel")
-    held = replace(held, dst_table=pitch) if isinstance(pitch, OffsetTable) else replace(held, dst=pitch)
+    _, held = stored_in(nest)
+    row = times("row", nest.target.bits // 8)
 
     def into_panel(statement: Statement) -> Body:
         match statement:
             case Store(array) if array == dst:
-                at, step = row_at(held, "dst", column)
-                if nest.panel and nest.panel.separate and isinstance(step, int | str):
-                    step = Each(step)
-                where = plus(at, times("row", width))
-                return (replace(statement, array=TILE, subscripts=(where,), steps=(step, width)),)
+                return *column, replace(statement, array=COLUMN, subscripts=(row,))
+            case View(name, buffer) if buffer == dst:
+                return *column, View(name, COLUMN, row)
             case Let(_, Load(array)) if array == nest.axis("column").table_name:
                 return ()
-            case View(name, buffer, _, opaque) if buffer == dst:
-                return element_row(name, TILE, held, "dst", index_of("column"), opaque=opaque)
-            case For(blocks=Blocks(narrower=bodies) as blocks):
-                narrower = (replace(x, body=rewrite_body(x.body, into_panel)) for x in bodies)
-                return (replace(statement, blocks=replace(blocks, narrower=tuple(narrower))),)
         return (statement,)
 
+    column = element_row(COLUMN, TILE, held, "dst", index_of("column"))
     return rewrite_body((node,), into_panel)
+
+
+def stored_in(nest: CopyNest) -> tuple[str, Loop]:
+    """The view that blocks are stored in, and the loop over columns there: the panel's if there is one."""
+    column = nest.axis("column")
+    if not nest.staged:
+        return sides_of(nest).dst, column
+    pitch = nest.panel.pitch if nest.panel else nest.panel_pitch
+    held = Loop("panel", column.extent)
+    if isinstance(pitch, OffsetTable):
+        return TILE, replace(held, dst_table=pitch)
+    return TILE, replace(held, dst=pitch)
 
 
 def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:

@@ -20,15 +20,22 @@ from codegen.ir.building import (
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store
+from codegen.ir.nodes import Blocks, Carried, For, If, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
-from codegen.ir.values import IndexValue, Op
+from codegen.ir.values import Each, IndexValue, Op
 from codegen.passes.short_rows import short_rows
 from codegen.passes.sides import sides_of
-from codegen.passes.transposed_blocks import RegisterBlock, block_of, row_at, transposed_block
+from codegen.passes.stage_tiles import stored_in
+from codegen.passes.transposed_blocks import (
+    RegisterBlock,
+    block_of,
+    read_block,
+    row_at,
+    transposed_block,
+)
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond
+from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile
 
 EDGE_BLOCK: Block = "16x64"
 """The blocks before the first line and after the last one, which are part of a line."""
@@ -56,13 +63,18 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
     def changed(node: Statement) -> Body:
         if not isinstance(node, For):
             return (node,)
-        if node.index == first_block:
+        if node.index == first_block and not _is_drain(node, nest):
             node = _blocks(node, nest)
         if _finds_lines(nest) and node.index in (first_inner, "diagonal"):
             return *_edges(nest), node
         return (node,)
 
     return rewrite_body(body, changed)
+
+
+def _is_drain(node: For, nest: CopyNest) -> bool:
+    """Whether the loop stores what a panel holds; it has the index of the columns that fill the panel."""
+    return nest.staged and not (isinstance(node.body[-1], For) and node.body[-1].index in nest.lanes)
 
 
 def _finds_lines(nest: CopyNest) -> bool:
@@ -77,11 +89,9 @@ def _blocks(node: For, nest: CopyNest) -> For:
     ahead = sum(x.distance_bytes for x in nest.obeying(Ahead))
     inner = Blocks(streamed=streamed, prefetch_bytes=ahead)
     for lanes in nest.obeying(LanesBeyond):
-        (first,), (last,), column = node.lower, node.upper, nest.axis("column")
-        others = bool(nest.others)
-        return short_rows(
-            b, column, lanes.reads, sides_of(nest), (first, last), inside_others=others, blocks=inner
-        )
+        (first,), (last,), (dst, column) = node.lower, node.upper, stored_in(nest)
+        sides, others = replace(sides_of(nest), dst=dst), bool(nest.others)
+        return short_rows(b, column, lanes.reads, sides, (first, last), inside_others=others, blocks=inner)
 
     def over(side: For, blocks: Blocks, *body: Statement) -> For:
         """The loop over the blocks of one side."""
@@ -96,7 +106,7 @@ def _blocks(node: For, nest: CopyNest) -> For:
 
     (inside,) = node.body
     assert isinstance(inside, For), "the loops of a block stand alone in each other"
-    body = _block(nest, b)
+    body = *_block(nest, b), *_requests(nest, b)
     if not nest.obeying(Diagonal):
         return over(node, Blocks(), over(inside, inner, *body))
     size, (first,), (last,) = b.shape[1], node.lower, node.upper
@@ -144,8 +154,19 @@ def _wrapping(down: For, columns: int, first: Term, stop: Term) -> For:
 
 def _block(nest: CopyNest, b: RegisterBlock) -> Body:
     """block = src[row, column] [R, C]; dst[column, row] = transposed(block)"""
-    sides = sides_of(nest)
-    block, value = transposed_block(b, sides.src)
-    at, step = row_at(nest.axis("column"), "dst", index_of("column"))
-    store = Store(sides.dst, (plus(at, times("row", b.width)),), value, (0, 0), (step, b.width))
-    return *block, store
+    dst, column = stored_in(nest)
+    block, value = transposed_block(b, sides_of(nest).src)
+    at, step = row_at(column, "dst", index_of("column"))
+    if nest.panel and nest.panel.separate and isinstance(step, int | str):
+        step = Each(step)
+    return *block, Store(dst, (plus(at, times("row", b.width)),), value, (0, 0), (step, b.width))
+
+
+def _requests(nest: CopyNest, b: RegisterBlock) -> Body:
+    """Each block that is streamed requests the same block of the next tile."""
+    if nest.staged or not nest.obeying(PrefetchTile):
+        return ()
+    row, column = (minus(axis, nest.tiles(axis)[0].index) for axis in ("row", "column"))
+    if nest.axis("row").src_table:
+        row = plus("next_row", greatest(row, 0))  # a last block may begin before its tile, not the table
+    return (Prefetch(read_block(b, "next_tile", row, column)),)

@@ -58,12 +58,12 @@ def copy_passes() -> tuple[Pass, ...]:
     """
     from codegen.passes.assemble_rows import assemble_rows
     from codegen.passes.fence_streams import fence_streams
+    from codegen.passes.find_next_tile import find_next_tile
     from codegen.passes.lower_copy import lower_copy
     from codegen.passes.narrow_tails import narrow_tails
     from codegen.passes.prefetch_ahead import prefetch_ahead
     from codegen.passes.prefetch_elements import prefetch_elements
     from codegen.passes.prefetch_later_entry import prefetch_later_entry
-    from codegen.passes.prefetch_next_tile import prefetch_next_tile
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
@@ -73,10 +73,10 @@ def copy_passes() -> tuple[Pass, ...]:
     return (
         lower_copy,
         tile_axes,
+        find_next_tile,
+        stage_tiles,
         vectorize_axes,
         assemble_rows,
-        prefetch_next_tile,
-        stage_tiles,
         prefetch_later_entry,
         stream_lines,
         prefetch_ahead,

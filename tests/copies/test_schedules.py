@@ -109,9 +109,9 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
     ("schedule", "message"),
     [
         ("Tile(", "expected directives, separated by commas"),
-        ("Tile(3, 4)", "Tile takes another axis, got 3"),
+        ("Tile(3, 4)", "axis of Tile has another type than 3"),
         ("Shuffle()", "expected Tile, Reorder"),
-        (TRANSPOSE.replace("row=16", "row=15"), "does not hold blocks of 15 iterations"),
+        (TRANSPOSE.replace("row=16", "row=15"), "is not a multiple of 15 iterations"),
         (
             TRANSPOSE.replace("column=16", "column=2"),
             "registers transpose 4x16, 16x4, 16x16 elements of 4 bytes",
@@ -131,6 +131,15 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (TRANSPOSE + ', Tile("row", 16)', "expected tiles of different levels"),
         (TRANSPOSE + ", CopyBlock(64)", "a transpose does not take CopyBlock(64)"),
         (TRANSPOSE.replace("64", '"64"'), "expected tiles of 1 to"),
+        (TRANSPOSE.replace("64", "64, count=1"), "omit count"),
+        (TRANSPOSE + ', Tail("row", "clamp")', "a transpose has one tail for each side"),
+        (
+            TRANSPOSE.replace("clamp", "clamp", 1).replace('"clamp")', '"clamp", sizes=(1,))', 1),
+            "without sizes",
+        ),
+        (STAGED.replace('"headed"', '"headed", least=64'), "without more"),
+        ("Stage()) + (Stage()", "expected directives, separated by commas"),
+        ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "a transpose needs Reorder"),
     ],
 )
@@ -140,6 +149,55 @@ def test_a_schedule_that_passes_cannot_obey_is_refused(schedule: str, message: s
         tj.copyto(z, U4.T, schedule=schedule)
     assert message in str(caught.value)
     assert not z.any()
+
+
+RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'
+
+
+@pytest.mark.parametrize(
+    ("arrays", "schedule"),
+    [
+        ("rows", RUN.replace('"shift", sizes=("rest",)', '"clamp"') + ', Stream("full")'),
+        ("rows", RUN + ', Stream("given")'),
+        ("rows", RUN + ', Tile("x", 2)'),
+        (
+            "pairs",
+            'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("staged")',
+        ),
+        ("panel", "PrefetchTile(lines=1000000000)"),
+        ("shuffle", 'Tile("step", 1)'),
+        ("elements", 'Tile("x", 8), Tile("x", 8)'),
+    ],
+)
+def test_texts_that_ran_for_ever_or_lost_bytes_are_refused(arrays: str, schedule: str) -> None:
+    """Found by a reader: each of them was accepted once."""
+    made = {
+        "rows": lambda: (np.zeros((100, 300), "u1")[:, :200], np.ones((100, 300), "u1")[:, :200]),
+        "pairs": lambda: (np.zeros((4000, 2, 40), "u1"), np.ones((4000, 40, 2), "u1").transpose(0, 2, 1)),
+        "panel": lambda: (np.zeros((4000, 12), "u2"), np.ones((12, 4000), "u2").T),
+        "shuffle": lambda: (np.zeros((20000, 3), "u1"), np.ones((20000, 4), "u1")[:, :3]),
+        "elements": lambda: (np.zeros(500000, "u4"), np.ones(1000000, "u4")[::2]),
+    }
+    z, x = made[arrays]()
+    own = tj.explain(z, x).directives
+    for text in (schedule, f"{own}, {schedule}"):
+        with pytest.raises(tj.ScheduleError):
+            tj.copyto(z, x, schedule=text)
+        assert not z.any()
+
+
+def test_the_largest_part_of_a_copy_has_the_schedule() -> None:
+    x = np.arange(12 * 80000, dtype=np.uint32).reshape(12, 80000)
+    z = np.zeros((80000, 12), np.uint32)
+    tj.copyto(z, x.T, schedule=tj.explain(z, x.T).directives)
+    np.testing.assert_array_equal(z, x.T)
+
+
+@pytest.mark.parametrize("dims", [(0, 5), (3, 4)])
+def test_a_text_is_read_even_if_numpy_copies(dims: tuple[int, ...]) -> None:
+    x, z = np.ones(dims, object), np.zeros(dims, object)
+    with pytest.raises(tj.ScheduleError, match="separated by commas"):
+        tj.copyto(z, x, schedule="garbage(")
 
 
 def test_other_keywords_choose_no_part_of_a_schedule() -> None:
