@@ -41,8 +41,8 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
     """Add the loops of a nest to its kernel, which has no statements yet.
 
     before:  for a in a_extent, dst += a_dst, src += a_src: for x in x_extent, dst += 1, src += 1: dst = src
-    after:   for a in 0..a_extent:
-               src_a = src + a * a_src; dst_a = dst + a * a_dst
+    after:   for a in begin..end:
+               dst_a = dst + a * a_dst; src_a = src + a * a_src
                for x in 0..x_extent:  dst_a[x] = src_a[x]
     """
     axes = [*(["entry"] if nest.entries else []), *(x.axis for x in nest.around)]

@@ -81,7 +81,7 @@ def _fill(node: For) -> For:
             case Store(steps=(step, *others)):
                 pitch = replace(step, step=ROW_PITCH) if isinstance(step, Each) else ROW_PITCH
                 return replace(statement, array=ROWS, steps=(pitch, *others))
-        raise AssertionError(f"stage_rows: no rule for {type(statement).__name__} in a block")
+        raise AssertionError(f"staged_rows: no rule for {type(statement).__name__} in a block")
 
     blocks = Blocks(latest=minus("chunk_rows", node.step))
     return replace(node, upper=(index_of("chunk_rows"),), body=tuple(map(block, node.body)), blocks=blocks)

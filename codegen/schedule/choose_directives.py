@@ -91,7 +91,7 @@ def _bytes_of(box: StridedBox, axis: Axis) -> tuple[Loop, ...]:
 
 
 def fill_nest(size_bytes: int) -> CopyNest:
-    """A multiple of the repeated element, a line at a time; a line in the middle of it would not do."""
+    """A multiple of the repeated element, a line at a time; a line in the middle of it would be wrong."""
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "narrow", sizes=(REST,))
     return CopyNest((Loop("x", size_bytes, 0, 1),), BYTE, None, None, lines)
 
@@ -142,7 +142,7 @@ def packed_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule
 
 
 def joined_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
-    """The same for rows that are joined of several digits, and are at least a line long.
+    """Interleaved rows that are joined of several digits, and are at least a line long.
 
     The digits after the first two in `inner` are joined to the long one. The packed side, where they leave
     gaps between lines, has a table of the lines' offsets.
@@ -190,7 +190,7 @@ def small_transpose_nest(box: StridedBox, inner: tuple[Axis, ...]) -> CopyNest:
 
 
 def element_nest(box: StridedBox, axis: Axis, *, prefetch: bool) -> CopyNest:
-    """Single elements; super-vectors of them if they are contiguous and more than resized."""
+    """Single elements; super-vectors of them if they are contiguous and need more than resizing."""
     loops = (Loop("x", axis.extent, axis.src if box.source else 0, axis.dst),)
     how: list[Directive] = []
     if _converts_in_registers(box, axis):

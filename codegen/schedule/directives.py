@@ -97,7 +97,7 @@ class PrefetchTile:
 class LanesBeyond:
     """Rows are shorter than a lane: super-vectors load full lanes, of which the elements of a row are stored.
 
-    Those that may not are moved element by element.
+    Super-vectors that may not read full lanes move element by element.
     """
 
     reads: LaneReads

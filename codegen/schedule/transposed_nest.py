@@ -33,7 +33,7 @@ Levels: TypeAlias = tuple[list[Tile], tuple[str, ...]]
 
 
 def transposed_nest(box: StridedBox, cut: TransposeSchedule) -> CopyNest:
-    """Rows and columns of which both sides have different ones contiguous, in tiles and register blocks.
+    """A transpose in tiles and register blocks: one side has contiguous rows, the other contiguous columns.
 
     A side that is joined of several digits gets a table of offsets. So do the rows of a panel of short result
     rows, so that few kernels serve all shapes; blocks may have more rows than the box.
