@@ -299,7 +299,7 @@ def test_copies_of_a_plan_are_the_plan() -> None:
     assert copy.copy(plan) is copy.deepcopy(plan) is plan
 
 
-PUBLIC = ["asm", "kernels", "llvm", "nest", "reason", "report", "schedule", "source", "steps"]
+PUBLIC = ["asm", "directives", "kernels", "llvm", "nest", "reason", "report", "schedule", "source", "steps"]
 
 
 def test_a_plan_cannot_run_without_checks() -> None:
