@@ -10,22 +10,17 @@ from codegen.schedule.check_directives import check_directives
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     Ahead,
-    Assemble,
     CopyBlock,
     Directive,
-    Gather,
-    Groups,
-    LanesBeyond,
     Prefetch,
     Request,
     Stage,
-    Table,
     Tail,
     Tile,
     Vectorize,
 )
 from codegen.schedule.loops import Loop
-from codegen.schedule.read_directives import read_directives
+from codegen.schedule.read_directives import HELD, read_directives
 from codegen.support.errors import ScheduleError
 
 
@@ -65,14 +60,11 @@ def _refuse(problem: str) -> NoReturn:
 
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a directive holds what a text does not say."""
-    match directive:
-        case Table() | Groups() | LanesBeyond() | Assemble() | Gather() | Request() | Prefetch():
-            return True
-        case Stage(panel):
-            return panel is not None
-        case Tile(level="panel"):
-            return True
-    return False
+    if isinstance(directive, Stage):
+        return directive.panel is not None
+    if isinstance(directive, Tile):
+        return directive.level == "panel"
+    return isinstance(directive, (*HELD, Prefetch, Request))
 
 
 def _long_enough(loop: Loop, nest: CopyNest) -> Loop:

@@ -32,7 +32,6 @@ MOST_CHARACTERS = 1000
 
 EXAMPLE = 'Vectorize(i=16, j=16), Tail("j", "mask")'
 
-
 NOTHING: Mapping[str, Directive] = MappingProxyType({})
 
 
