@@ -83,7 +83,7 @@ def copyto(
             elements of the run. Text such as "2*hw" and "l1/4" gives a size in terms of the machine. "auto"
             chooses. `explain` shows what a size became, and why if it is smaller than requested.
         schedule: directives for the largest part of the copy, instead of those that the compiler chooses, as
-            `explain(dst, src).schedule` prints them: 'Tile("row", 96), Tile("column", 96), …'. The edges of a
+            `explain(dst, src).directives` has them: 'Tile("row", 96), Tile("column", 96), …'. The edges of a
             copy have schedules of their own. Every schedule copies the same bytes; one that no pass can obey
             is an error.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
