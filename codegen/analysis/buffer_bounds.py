@@ -126,7 +126,7 @@ class _Check:
     def loop(self, node: For, scope: Scope) -> None:
         """A loop, with the locals that it carries from one iteration to the next."""
         plain = node.step > 0 and node.size == 1 and len(node.lower) == 1 and not node.live
-        if not plain or node.blocks is not None:
+        if not plain:
             raise KernelError(f"bounds: no rule for the loop over {node.index}: it is not lowered to the end")
         lower = self.numbers.index(node.lower[0], scope)
         uppers = [self.numbers.index(bound, scope) for bound in node.upper]

@@ -97,8 +97,6 @@ class _Printer:
                 raise AssertionError(f"emit: no rule for {type(statement).__name__}")
 
     def loop(self, loop: For, out: Writer) -> None:
-        if loop.blocks is not None:
-            raise AssertionError(f"emit: the loop over {loop.index} is not lowered to the end")
         near, far = (Greatest, Least) if loop.step > 0 else (Least, Greatest)
         lower, upper = _bound(loop.lower, near), _bound(loop.upper, far)
         for each in loop.carried:

@@ -17,7 +17,7 @@ from codegen.ir.index import (
     index_symbol,
     scale_index,
 )
-from codegen.ir.nodes import Blocks, Compare, For, Let, Statement
+from codegen.ir.nodes import Compare, For, Let, Statement
 from codegen.ir.values import IndexValue
 
 Term: TypeAlias = Index | int | str
@@ -87,8 +87,6 @@ def let(name: str, term: Term) -> Let:
     return Let(name, IndexValue(index_of(term)))
 
 
-def loop(
-    index: str, lower: Term, upper: Term, *body: Statement, step: int = 1, blocks: Blocks | None = None
-) -> For:
+def loop(index: str, lower: Term, upper: Term, *body: Statement, step: int = 1) -> For:
     """for index in range(lower, upper, step): body"""
-    return For(index, (index_of(lower),), (index_of(upper),), step, body, blocks=blocks)
+    return For(index, (index_of(lower),), (index_of(upper),), step, body)

@@ -24,13 +24,11 @@ from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     Alloc,
     ArrayArg,
-    Blocks,
     Call,
     For,
     Function,
     If,
     Let,
-    Narrow,
     Prefetch,
     ScalarArg,
     Statement,
@@ -151,12 +149,12 @@ class Run(Evaluation):
         if loop.size < 1 or loop.step % loop.size:
             raise KernelError(f"interpret: {loop.index} goes by {loop.step}, {loop.size} iterations at once")
         step = loop.step // loop.size
-        for index, body in self.iterations(loop, start, stop):
+        for index in self.iterations(loop, start, stop):
             self.symbols[loop.index] = index
             if loop.size > 1:
                 lanes = index + step * np.arange(loop.size)
                 self.lanes.append(Lanes(loop.index, loop.size, step, lanes < stop if up else lanes > stop))
-            self.block(body)
+            self.block(loop.body)
             updated = {c.name: self._kept(c.name, self.value(c.update)) for c in loop.carried}
             for name, value in updated.items():
                 self.name_value(name, value)
@@ -164,39 +162,13 @@ class Run(Evaluation):
                 self.lanes.pop()
         self.symbols.pop(loop.index, None)
 
-    def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
-        """The index of each iteration of a loop, and the body that runs: the widest that fits."""
-        blocks = loop.blocks
-        if blocks is None or blocks.latest is not None or not blocks.narrower:
-            yield from self.blocks(loop, blocks or Blocks(), range(start, stop, loop.step))
-            return
-        while start < stop:
-            left, bodies = stop - start, (Narrow(loop.step, loop.body), *blocks.narrower)
-            needed = loop.step + blocks.beyond, *(b.count for b in blocks.narrower)
-            fits = (isinstance(count, str) or count <= left for count in needed)
-            widest = next((b for b, fit in zip(bodies, fits, strict=True) if fit), None)
-            if widest is None:
-                raise KernelError(f"interpret: no body of {loop.index} runs {left} iterations")
-            done = widest.count if isinstance(widest.count, int) else left
-            if isinstance(widest.count, str):
-                self.symbols[widest.count] = left
-            yield start, widest.body
-            start += done
-
-    def blocks(
-        self, loop: For, blocks: Blocks, indices: range
-    ) -> Iterator[tuple[int, tuple[Statement, ...]]]:
-        """The index of each block, the last of which may begin earlier; some run by their narrower body."""
-        latest = None if blocks.latest is None else self.index(blocks.latest)
-        for index in indices:
-            self.symbols[loop.index] = index
-            instead = next((x for x in blocks.narrower if all(map(self.holds, x.where))), None)
-            if instead is None:
-                yield index if latest is None else min(index, latest), loop.body
-            else:
-                if isinstance(instead.count, str):
-                    self.symbols[instead.count] = min(loop.step, indices.stop - index)
-                yield index, instead.body
+    def iterations(self, loop: For, start: int, stop: int) -> Iterator[int]:
+        """The index of each iteration of a loop."""
+        indices = range(start, stop, loop.step)
+        if not loop.fewest <= len(indices) <= loop.most:
+            promised = f"{loop.fewest} to {loop.most} iterations of {loop.index}"
+            raise KernelError(f"interpret: expected {promised}, got {len(indices)}")
+        yield from indices
 
     def _kept(self, name: str, new: Number) -> Number:
         """The new value in active lanes, the old one elsewhere."""

@@ -47,12 +47,6 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                 yield from names_of(node.body)
                 for each in node.carried:
                     yield from _in_value(each.update)
-                if node.blocks is not None:
-                    yield from _in_index(node.blocks.latest or Affine())
-                    for narrow in node.blocks.narrower:
-                        for test in narrow.where:
-                            yield from _in_test(test)
-                        yield from names_of(narrow.body)
             case Alloc(_, size):
                 yield from (size,) if isinstance(size, str) else ()
             case _:

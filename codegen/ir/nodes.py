@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from codegen.ir.index import Index
-from codegen.ir.streams import Stream
 from codegen.ir.values import (
     Load,
     Step,
@@ -126,55 +125,6 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
-    """A body that runs fewer iterations at once than the body of its loop.
-
-    count   how many; or a name for their number, for a body that runs any number
-    where   comparisons that hold where a block must not run, as it would access other storage: this body
-            runs its iterations instead. Without comparisons, it runs iterations that fill no block.
-    """
-
-    count: int | str
-    body: tuple[Statement, ...]
-    where: tuple[Compare, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """What passes do with a loop of a copy whose body moves a block: `step` iterations at once.
-
-    Each field is for one pass. `narrow_tails` is the last of them and leaves no `Blocks`.
-
-    `narrow_tails`; `stream_lines` also runs the ends of streamed loops by these:
-
-    narrower        bodies for iterations that fill no block, widest first; the last one runs 1, or any number
-    shifts          whether a last block may begin earlier instead, so that it is full
-    compact         whether large blocks that shift share their code, with a limit of the index
-    latest          the index is at most this, so that the last block is full; narrower bodies have `where`
-    beyond          iterations after a block that it stores in part, so that later ones store them again
-
-    `stream_lines`; `prefetch_later_entry` adds its requests to the loops that have it:
-
-    streamed        forms of stores past the cache, of which the first that applies is taken
-
-    `prefetch_ahead`:
-
-    prefetch_bytes  the distance of prefetches in the source; 0 for none
-    entries_ahead   the distance in entries of the table that blocks load at, which counts instead where the
-                    table has more entries; 0 for none
-    """
-
-    narrower: tuple[Narrow, ...] = ()
-    shifts: bool = True
-    compact: bool = False
-    latest: Index | None = None
-    beyond: int = 0
-    streamed: tuple[Stream, ...] = ()
-    prefetch_bytes: int = 0
-    entries_ahead: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class For:
     """A loop whose index runs from the largest of `lower` while it is below the smallest of `upper`.
 
@@ -191,7 +141,7 @@ class For:
                 loop vectorizable; 1 declares nothing
     lanes       lanes per register, once its super-vectors are sized as blocks of registers; 0 before
     live        the local that counts the active lanes of an iteration, "" if all are active
-    blocks      how passes run a loop over blocks of a copy; None once they did
+    fewest, most  how many iterations the loop has at least and at most, as the pass that made it promises
     """
 
     index: str
@@ -206,7 +156,8 @@ class For:
     reduction: bool = False
     lanes: int = 0
     live: str = ""
-    blocks: Blocks | None = None
+    fewest: int = 0
+    most: int = MANY
     scan: bool = False
     min_distance: int = 1
 

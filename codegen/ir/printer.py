@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from codegen.ir.index import Affine, Greatest, Index, Least, scale_index
 from codegen.ir.names import names_of
 from codegen.ir.nodes import (
+    MANY,
     Alloc,
     ArrayArg,
     Call,
@@ -15,7 +16,6 @@ from codegen.ir.nodes import (
     Function,
     If,
     Let,
-    Narrow,
     Prefetch,
     Statement,
     Store,
@@ -230,7 +230,7 @@ class FunctionPrinter(ValuePrinter):
             result = self.fresh(node.carried[0].name)
             count = f":{len(held)}" if len(held) > 1 else ""
             head = f"{result}{count} = {head} iter_args({pairs}) -> ({', '.join(kinds)})"
-        how = self.block_attributes(node, names)
+        how = _promised(node)
         self.line(f"{head} {{")
         self.depth += 1
         if down:
@@ -246,54 +246,12 @@ class FunctionPrinter(ValuePrinter):
             self.line(f"affine.yield {', '.join(updates)} : {', '.join(kinds)}")
             for k, c in enumerate(node.carried):
                 self.assign(c.name, f"{result}#{k}" if len(held) > 1 else result, kinds[k], names)
-        for narrow in node.blocks.narrower if node.blocks else ():
-            self.narrow(narrow, inner)
         self.memrefs, self.flat = outer
         self.depth -= 1
         self.line(f"}}{how}")
 
     def loop_begins(self, node: For, names: SsaNames) -> None:
         """Write the lines before the body of a loop: none, unless a subclass has some."""
-
-    def narrow(self, node: Narrow, names: SsaNames) -> None:
-        """Write the body that runs fewer iterations of a loop over blocks, inside the loop's own."""
-        inner = names.inside()
-        count = str(node.count)
-        if isinstance(node.count, str):
-            inner.indices[node.count] = self.fresh(node.count)
-            count = f"{inner.indices[node.count]}: index"
-        if node.where:
-            tests = (
-                f"{self.inline(x.left, names)} {x.relation} {self.inline(x.right, names)}" for x in node.where
-            )
-            count += f" where {' and '.join(tests)}"
-        self.line(f"tilejit.narrower {count} {{")
-        self.depth += 1
-        outer = dict(self.memrefs), dict(self.flat)
-        self.body(node.body, inner)
-        self.memrefs, self.flat = outer
-        self.depth -= 1
-        self.line("}")
-
-    def block_attributes(self, node: For, names: SsaNames) -> str:
-        """{shifts, latest = %last, streamed = [full, headed from 256], prefetch_bytes = 256}"""
-        blocks, how = node.blocks, []
-        if blocks is None:
-            return ""
-        if blocks.narrower and blocks.shifts and blocks.latest is None:
-            how.append("shifts, compact" if blocks.compact else "shifts")
-        if blocks.latest is not None:
-            how.append(f"latest = {self.inline(blocks.latest, names)}")
-        if blocks.streamed:
-            ways = (f"{x.form} from {x.least}" if x.least else x.form for x in blocks.streamed)
-            how.append(f"streamed = [{', '.join(ways)}]")
-        if blocks.beyond:
-            how.append(f"beyond = {blocks.beyond}")
-        if blocks.prefetch_bytes:
-            how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
-        if blocks.entries_ahead:
-            how.append(f"entries_ahead = {blocks.entries_ahead}")
-        return f" {{{', '.join(how)}}}" if how else ""
 
     def bound(self, limits: Sequence[Index], which: str, names: SsaNames) -> str:
         """A loop bound: 0, %n, affine_map<(d0) -> (d0 + 1)>(%i), or the min or max of several."""
@@ -337,3 +295,9 @@ class FunctionPrinter(ValuePrinter):
         stored = f"{how}.store {value}, {array}[{where}] : {self.memref(self.arrays[node.array])}"
         for line in (f"scf.if {tested} {{", f"  {stored}", "}") if tested else (stored,):
             self.line(line)
+
+
+def _promised(node: For) -> str:
+    """How many iterations a loop is promised to have: {fewest = 16}, {most = 63}"""
+    how = [f"fewest = {node.fewest}"] * bool(node.fewest) + [f"most = {node.most}"] * (node.most < MANY)
+    return f" {{{', '.join(how)}}}" if how else ""

@@ -21,7 +21,8 @@ class Stream:
             staged   rows begin anywhere in a line: they go through scratch
     least           iterations from which on the form is faster
     prefetch_bytes  the distance of prefetches in the source; 0 for none
-    entries_ahead   as in `Blocks`
+    entries_ahead   the distance in entries of the table that chunks are loaded at, which counts instead where
+                    the table has more entries; 0 for none
     """
 
     form: Literal["given", "full", "begun", "headed", "aligned", "staged"]

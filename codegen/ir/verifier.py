@@ -183,16 +183,6 @@ class Scope:
             kind = each.update.dtype, each.update.shape
             if kind != carried[each.name]:
                 raise self.error(f"{each.name} goes from {carried[each.name]} to {kind}")
-        blocks = loop.blocks
-        if blocks is not None:
-            if blocks.latest is not None:
-                self.index(blocks.latest)
-            for narrow in blocks.narrower:
-                count: dict[str, Kind] = {narrow.count: None} if isinstance(narrow.count, str) else {}
-                scope = Scope(self.function, {**self.names, **own, **count}, self.flat, at=loop)
-                for test in narrow.where:
-                    scope.test(test)
-                scope.body(narrow.body)
         self.names |= carried
 
     def store(self, store: Store) -> None:

@@ -161,8 +161,6 @@ def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
             case For():
                 yield from carried_values(node.carried)
                 yield from values_of(node.body)
-                for narrow in node.blocks.narrower if node.blocks else ():
-                    yield from values_of(narrow.body)
             case If(_, then, otherwise):
                 yield from tested_values(node)
                 yield from values_of(then)

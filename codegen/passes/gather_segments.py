@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, Call, Carried, For, If, Let, Narrow, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Carried, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
-from codegen.ir.streams import Stream
 from codegen.ir.values import Entries, IndexValue, Load, Local
 from codegen.passes.lines import line, part
 from codegen.passes.sides import Sides
+from codegen.passes.tails import Vectors, followed
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import (
@@ -27,9 +29,6 @@ from codegen.schedule.segments import (
 
 MEMORY = "buffer_memory"
 """The memory of the buffer, with a line in front."""
-
-LINES = Blocks(streamed=(Stream("given"),))
-"""The lines of a segment begin lines of the destination."""
 
 
 def lower_gather(nest: CopyNest, sides: Sides) -> tuple[Body, Body, str]:
@@ -92,9 +91,8 @@ def _assembled() -> tuple[Statement, ...]:
     for k, width in enumerate(MOVES):
         stop = f"stop_{width}"
         out.append(Let(stop, Load("moves", (plus("part", k),), "i64")))
-        blocks = Blocks((Narrow(1, _moves(width, 1)),), shifts=False)
-        moves = _moves(width, GATHERED_MOVES)
-        out.append(loop("move", first, stop, *moves, step=GATHERED_MOVES, blocks=blocks))
+        several = (Vectors(count, _moves(width, count)) for count in (GATHERED_MOVES, 1))
+        out += followed(loop("move", first, stop), tuple(several), 0)
         first = index_symbol(stop)
     return tuple(out)
 
@@ -133,7 +131,7 @@ def _drained() -> tuple[Statement, ...]:
     return (
         If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),
         let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
-        loop("x", "first", "last", line(dst, "buffer", "x"), step=LINE_BYTES, blocks=LINES),
+        loop("x", "first", "last", replace(line(dst, "buffer", "x"), streamed=True), step=LINE_BYTES),
         next_start,
         If((compare("last", "lt", "segment_bytes"), adjacent), carry, others),
     )

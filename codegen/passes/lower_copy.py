@@ -12,10 +12,9 @@ from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Load
 from codegen.passes.gather_segments import lower_gather
-from codegen.passes.scalar_statement import scalar_statement
+from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.short_rows import OTHERS_OFFSET
-from codegen.passes.sides import Sides, first_sides, outer_sides, viewed
-from codegen.passes.super_vectors import super_vector
+from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.transposed_blocks import block_of, converted_rows
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
 from codegen.schedule.directives import Gather, Groups, LanesBeyond
@@ -61,13 +60,8 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
 
 
 def _inner(nest: CopyNest) -> Body:
-    """The statement, and the inner loops around it that view neither side."""
-    loops, body = nest.loops[len(viewed(nest)) :], scalar_statement(nest)
-    is_code = nest.unit_bits == 8 and not (nest.copies or nest.fills or nest.convert)
-    if nest.requests or is_code:  # a byte
-        loops, (body, _) = nest.loops[:1], super_vector(nest, 1)
-    for x in reversed(loops):
-        body = (loop(x.axis, 0, x.extent, *body),)
+    """The inner loops, after what groups of rows and super-vectors of short rows need."""
+    body = inner_loops(nest, sides_of(nest))
     for _ in nest.obeying(Groups):
         body = (loop("group", 0, GROUP_COUNT, *_group(outer_sides(nest)), *body),)
     if nest.obeying(LanesBeyond) and nest.others:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import index_of, least, let, loop, minus, plus, quotient, times
+from dataclasses import replace
+
+from codegen.ir.building import (
+    compare,
+    index_of,
+    least,
+    let,
+    loop,
+    minus,
+    multiple,
+    plus,
+    quotient,
+    rest,
+    times,
+)
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, View
-from codegen.ir.streams import Stream
+from codegen.ir.nodes import Call, If, Let, Statement, View
 from codegen.ir.values import Load
 from codegen.passes.lines import line
 from codegen.passes.panel_requests import requesting_runs
@@ -55,8 +68,15 @@ def _begins(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
 
 
 def _run(nest: CopyNest) -> tuple[Statement, ...]:
-    """The lines of a run; fewer bytes before the first one and after the last one."""
-    ends = View("out_end", "out", index_of("x")), View("held_end", "held", index_of("x"))
-    few = Narrow("left", (*ends, Call("drain_part", ("out_end", "held_end", index_of("left")))))
-    blocks = Blocks((few,), streamed=nest.obeying(Stream))
-    return (loop("x", 0, "run_bytes", line("out", "held", "x"), step=LINE_BYTES, blocks=blocks),)
+    """The bytes of a run before the first line, its lines, and the bytes after the last one."""
+    ends = View("out_end", "out", index_of("stop")), View("held_end", "held", index_of("stop"))
+    before = Call("drain_part", ("out", "held", index_of("head")))
+    after = Call("drain_part", ("out_end", "held_end", minus("run_bytes", "stop")))
+    lines = replace(line("out", "held", "x"), streamed=nest.stream)
+    return (
+        let("head", least(rest(times("out", -1), LINE_BYTES), "run_bytes")),
+        let("stop", plus("head", multiple(minus("run_bytes", "head"), LINE_BYTES))),
+        If((compare("head", "gt", 0),), (before,)),
+        loop("x", "head", "stop", lines, step=LINE_BYTES),
+        If((compare("stop", "lt", "run_bytes"),), (*ends, after)),
+    )

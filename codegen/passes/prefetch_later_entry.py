@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, least, let, loop, minus, plus, times
+from codegen.ir.building import Term, compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, For, Function, If, Let, Statement, Store, View
+from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load
-from codegen.ir.visit import loads
+from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
+from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.support.lookups import expect
 
@@ -45,34 +46,38 @@ def _in_entry(node: For, nest: CopyNest) -> For:
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
     if nest.reads_in_order:
         requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
-        body = rewrite_body(body, _run_ahead if len(nest.loops) == 1 else _rows_ahead)
+        requests, body = (_run_ahead if len(nest.loops) == 1 else _rows_ahead)(requests, body, nest)
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
     return replace(node, body=(*begins, *requests, *body))
 
 
-def _run_ahead(node: Statement) -> Body:
-    """Each block of a run requests the line a page ahead; past the end, these are lines of a later run."""
-    if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
+def _run_ahead(requests: Body, body: Body, nest: CopyNest) -> tuple[Body, Body]:
+    """Each line of a run requests the line a page ahead; past the end, these are lines of a later run."""
+    (run,), src = nest.loops, sides_of(nest).src
+    apart = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, run.extent), 0)))
+
+    def there(at: Term) -> Statement:
+        return Call("prefetch_line", (plus(src, at, "later"),))
+
+    def ahead(node: Statement) -> Body:
+        if not isinstance(node, For):
+            return (node,)
+        if node.index == run.axis and node.most < MANY:
+            return there(*node.lower), node
+        if node.index == f"{run.axis}_line":
+            later = plus(node.index, PAGE_PREFETCH_BYTES)
+            here = Call("prefetch_line", (plus(src, later),))
+            either = If((compare(later, "lt", run.extent),), (here,), (there(node.index),))
+            return (replace(node, body=(either, *node.body)),)
         return (node,)
-    (count,), (store,) = node.upper, (x for x in node.body if isinstance(x, Store))
-    (src,) = (load.array for load in loads(store.value))
-    ahead = plus(node.index, PAGE_PREFETCH_BYTES)
-    later = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, count), 0)))
-    here = Call("prefetch_line", (plus(src, ahead),))
-    there = Call("prefetch_line", (plus(src, node.index, "later"),))
-    either = If((compare(ahead, "lt", count),), (here,), (there,))
-    narrower = tuple(replace(x, body=(there, *x.body)) for x in node.blocks.narrower)
-    blocks = replace(node.blocks, narrower=narrower)
-    return later, replace(node, body=(either, *node.body), blocks=blocks)
+
+    return (*requests, apart), rewrite_body(body, ahead)
 
 
-def _rows_ahead(node: Statement) -> Body:
+def _rows_ahead(requests: Body, body: Body, nest: CopyNest) -> tuple[Body, Body]:
     """Request the packed rows of a later entry before these are deinterleaved."""
-    if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
-        return (node,)
-    (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
-    size = times(count, load.shape[0] * int(load.dtype.removeprefix("bits")) // 8 // node.step)
-    line = Call("prefetch_line", (plus(load.array, "prefetch_distance", "x"),))
-    return loop("x", 0, size, line, step=LINE_BYTES), node
+    line = Call("prefetch_line", (plus(sides_of(nest).src, "prefetch_distance", "x"),))
+    size = times(nest.loops[0].extent, int_size(nest.loops[0].src))
+    return (*requests, loop("x", 0, size, line, step=LINE_BYTES)), body

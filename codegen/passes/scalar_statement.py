@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import index_of, plus, rest, times
+from codegen.ir.building import index_of, loop, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Load, Local, Op, Value
-from codegen.passes.sides import FILL, converted, moved_element, sides_of, viewed
-from codegen.passes.super_vectors import line_of
+from codegen.passes.sides import FILL, Sides, converted, moved_element, viewed
+from codegen.passes.super_vectors import line_of, super_vector
 from codegen.schedule.copy_nest import CopyNest, offset_tables
 from codegen.schedule.directives import Table, Vectorize
 from codegen.schedule.loops import Loop
@@ -31,9 +31,9 @@ def _entry(x: Loop) -> str:
     return f"{x.axis}_offset"
 
 
-def element_by_address(nest: CopyNest) -> Body:
+def element_by_address(nest: CopyNest, sides: Sides) -> Body:
     """An element that LLVM does not vectorize with others."""
-    sides, width, before = sides_of(nest), nest.target.bits // 8, _entries(nest)
+    width, before = nest.target.bits // 8, _entries(nest)
     to, at = offset(nest, "dst"), offset(nest, "src")
     for table in nest.obeying(Table):
         position = to if table.side == "dst" else at
@@ -49,27 +49,38 @@ def _entries(nest: CopyNest) -> list[Statement]:
     return [Let(_entry(x), Load(x.table_name, (index_symbol(x.axis),), "i64")) for x in tables]
 
 
-def scalar_statement(nest: CopyNest) -> Body:
+def inner_loops(nest: CopyNest, sides: Sides) -> Body:
+    """The statement, and the inner loops around it that view neither side."""
+    loops, body = nest.loops[len(viewed(nest)) :], scalar_statement(nest, sides)
+    is_code = nest.unit_bits == 8 and not (nest.copies or nest.fills or nest.convert)
+    if nest.requests or is_code:  # a byte
+        loops, (body, _) = nest.loops[:1], super_vector(nest, sides, 1)
+    for x in reversed(loops):
+        body = (loop(x.axis, 0, x.extent, *body),)
+    return body
+
+
+def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
     """The innermost statement: dst[4*column + 2*row] = src[2*column + row_src*row]
 
     Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
     """
     if nest.unit_bits == 1:
-        return _packed(nest)
-    sides, to, width = sides_of(nest), offset(nest, "dst"), nest.target.bits // 8
+        return _packed(nest, sides)
+    to, width = offset(nest, "dst"), nest.target.bits // 8
     if nest.source is None:
         fill = Call("fill_part", ("dst_x", index_of(width), *map(index_symbol, FILL)))
         return View("dst_x", sides.dst, to), fill
     is_vector = bool(nest.obeying(Vectorize)) and (nest.convert is not None or not offset_tables(nest))
     if not is_vector and (len(nest.loops) > 1 or nest.source.bits > WORD_BITS or offset_tables(nest)):
-        return element_by_address(nest)
+        return element_by_address(nest, sides)
     value = converted(nest.convert, Load(sides.src, (offset(nest, "src"),), f"bits{nest.source.bits}"))
     return *_entries(nest), Store(sides.dst, (to,), value)
 
 
-def _packed(nest: CopyNest) -> Body:
+def _packed(nest: CopyNest, sides: Sides) -> Body:
     """An element at a bit address; one side or both are packed."""
-    sides, to, at, bits = sides_of(nest), offset(nest, "dst"), offset(nest, "src"), nest.target.bits
+    to, at, bits = offset(nest, "dst"), offset(nest, "src"), nest.target.bits
     views: tuple[Statement, ...] = ()
     dst, src = sides.dst, sides.src
     if bits >= 8:

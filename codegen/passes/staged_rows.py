@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
-from codegen.ir.element_types import bits_of
-from codegen.ir.nodes import Blocks, For, Let, Statement, Store, View
-from codegen.ir.rewriting import on_buffers
-from codegen.ir.values import Each
-from codegen.ir.visit import coefficient, loads
+from codegen.ir.index import Index
+from codegen.ir.nodes import For, View
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
@@ -18,31 +15,30 @@ from codegen.passes.row_buffers import (
     drain_row,
     prefetch_in_drain,
 )
+from codegen.passes.scalar_statement import inner_loops
+from codegen.passes.sides import Sides, sides_of
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import CHUNK_BYTES
 
 
-def through_scratch(node: For) -> For:
+def through_scratch(node: For, nest: CopyNest) -> For:
     """Move chunks of all rows into scratch, then drain it row by row.
 
-    before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]
+    before:  for x in 0..count: for row in 0..2: dst[4*x + pitch*row] = src[8*x + 4*row]
     after:   for chunk in 0..count - 15 step 64:
                chunk_rows = 64, or the rest of the rows, if there is less than a line more
                src_chunk = src + 8*chunk
-               for x in 0..chunk_rows step 16:     at most chunk_rows - 16
-                 scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
+               for x in 0..chunk_rows: for row in 0..2: scratch_rows[4*x + 384*row] = src_chunk[8*x + 4*row]
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
 
     Several groups of rows are staged at the same time: see `staged_groups`.
     """
-    (store,) = (x for x in node.body if isinstance(x, Store))
-    (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
-    rows, width = store.value.shape[0], bits_of(store.value.dtype) // 8
-    size, packed = CHUNK_BYTES // width, coefficient(load.subscripts[0], node.index)
-    pitch = store.steps[0].step if isinstance(store.steps[0], Each) else store.steps[0]
-    if not packed or not isinstance(pitch, int | str):
-        raise AssertionError("expected rows that are packed in the source, and a pitch apart in the result")
-    lines = packed // width  # of CHUNK_BYTES each that the next chunk reads
-    row = index_of("row") if lines == rows else rest("row", lines)
+    (long, short), sides, (count,) = nest.loops, sides_of(nest), node.upper
+    rows, lanes = nest.lanes[short.axis], nest.lanes[long.axis]
+    width, packed = nest.target.bits // 8, int_size(long.src)
+    size, lines = CHUNK_BYTES // width, packed // width  # lines of CHUNK_BYTES that the next chunk reads
+    row = index_of(short.axis) if lines == rows else rest(short.axis, lines)
     drained = drain_row(
         "dst_row",
         "held",
@@ -51,37 +47,31 @@ def through_scratch(node: For) -> For:
         compare(plus("chunk", "chunk_rows"), "eq", count),
     )
     next_chunk = Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES)))
+    result = plus(times(short.axis, short.dst), times("chunk", width))
     return loop(
         "chunk",
         0,
-        minus(count, node.step - 1),
-        *chunk_rows("chunk_rows", minus(count, "chunk"), size, node.step),
+        minus(count, lanes - 1),
+        *chunk_rows("chunk_rows", minus(count, "chunk"), size, lanes),
         let("chunk_bytes", times("chunk_rows", width)),
-        View("src_chunk", load.array, times("chunk", packed), opaque=True),
-        _fill(node),
+        View("src_chunk", sides.src, times("chunk", packed), opaque=True),
+        filling(nest, Sides(ROWS, "src_chunk"), index_of(0), index_of("chunk_rows")),
         loop(
-            "row",
+            short.axis,
             0,
             rows,
-            View("dst_row", store.array, plus(times("row", pitch), times("chunk", width)), opaque=True),
-            View("held", ROWS, times("row", ROW_PITCH), opaque=True),
+            View("dst_row", sides.dst, result, opaque=True),
+            View("held", ROWS, times(short.axis, ROW_PITCH), opaque=True),
             *prefetch_in_drain(drained, next_chunk),
         ),
         step=size,
     )
 
 
-def _fill(node: For) -> For:
-    """The loop over the blocks of a chunk, at least one, from the source into scratch."""
-
-    def block(statement: Statement) -> Statement:
-        match statement:
-            case Let(value=value):
-                return on_buffers(statement, {load.array: "src_chunk" for load in loads(value)})
-            case Store(steps=(step, *others)):
-                pitch = replace(step, step=ROW_PITCH) if isinstance(step, Each) else ROW_PITCH
-                return replace(statement, array=ROWS, steps=(pitch, *others))
-        raise AssertionError(f"staged_rows: no rule for {type(statement).__name__} in a block")
-
-    blocks = Blocks(latest=minus("chunk_rows", node.step))
-    return replace(node, upper=(index_of("chunk_rows"),), body=tuple(map(block, node.body)), blocks=blocks)
+def filling(nest: CopyNest, sides: Sides, first: Index, last: Index) -> For:
+    """The loops of a nest whose rows are in scratch; at least a super-vector of each is moved."""
+    long, short = nest.loops
+    held = replace(nest, loops=(long, replace(short, dst=ROW_PITCH)))
+    (made,) = inner_loops(held, sides)
+    assert isinstance(made, For), "a nest has a loop over rows"
+    return replace(made, lower=(first,), upper=(last,), fewest=nest.lanes[long.axis])

@@ -8,41 +8,48 @@ from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, index_symbol, substitute_index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Compare, For, Function, If, Narrow, Statement, Store
+from codegen.ir.nodes import Compare, For, Function, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
-from codegen.ir.visit import coefficient
-from codegen.passes.narrow_tails import body_at, run_narrower
+from codegen.passes.prefetch_ahead import requesting
 from codegen.passes.row_buffers import scratch_rows
+from codegen.passes.sides import sides_of
 from codegen.passes.staged_groups import staged_groups
 from codegen.passes.staged_rows import through_scratch
+from codegen.passes.super_vectors import super_vector
 from codegen.schedule.copy_nest import CopyNest, group_table
+from codegen.schedule.directives import REST
+from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import MOST_GROUPED
 
 
 def stream_lines(function: Function, nest: CopyNest) -> Function:
     """Stream full lines if they begin where lines of the destination do.
 
-    before:  for x in 0..count step 64: dst[x] = src[x] [64]        {streamed = [full, headed from 256]}
-    after:   if dst % 64 == 0 and count % 64 == 0:
-               for x in 0..count step 64: dst[x] = src[x] [64] streamed
+    before:  for x in 0..count: dst[x] = src[x]                     Vectorize(x=64), Stream("full"),
+    after:   if dst % 64 == 0 and count % 64 == 0:                  Stream("headed", least=256)
+               for x_line in 0..count step 64: for x in x_line..x_line + 64: dst[x] = src[x] @streamed
              elif count >= 256:
                head = -dst % 64; stop = (count - head) // 64 * 64 + head
-               the iterations from 0 to head, in narrower blocks
-               for x in head..stop step 64: dst[x] = src[x] [64] streamed
-               the iterations from stop to count, in narrower blocks
-             else: for x in 0..count step 64: dst[x] = src[x] [64]
+               for x in 0..head: dst[x] = src[x]
+               for x_line in head..stop step 64: for x in x_line..x_line + 64: dst[x] = src[x] @streamed
+               for x in stop..count: dst[x] = src[x]
+             else: for x in 0..count: dst[x] = src[x]
 
-    If the destination begins a line, `begun` streams all full blocks, then narrower ones that fill lines.
-    The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`.
+    If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
+    lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
+    tiles of a transpose are streamed where they are vectorized, or leave a panel in lines.
     """
+    if nest.order or not (nest.lanes and nest.obeying(Stream)):
+        return function
     staged = any(x.form == "staged" for x in nest.obeying(Stream))
+    axis = "group" if group_table(nest) else nest.loops[0].axis
 
     def streamed(node: Statement) -> Body:
-        if staged and group_table(nest) and isinstance(node, For) and node.index == "group":
-            return _together(node, nest)
-        return _alternatives(node)
+        if not isinstance(node, For) or node.index != axis:
+            return (node,)
+        return _together(node, nest) if group_table(nest) else _alternatives(node, nest)
 
     body = rewrite_body(function.body, streamed)
     if not staged:
@@ -55,50 +62,45 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
 def _together(node: For, nest: CopyNest) -> Body:
     """The loop over groups; if rows are long, all groups go through scratch at the same time."""
     (length, *_), (form,) = nest.loops, nest.obeying(Stream)
-    return (If((compare(length.extent, "lt", form.least),), (node,), staged_groups(node)),)
+    return (If((compare(length.extent, "lt", form.least),), (node,), staged_groups(node, nest)),)
 
 
-def _alternatives(node: Statement) -> Body:
+def _alternatives(loop: For, nest: CopyNest) -> Body:
     """Each form of the streamed loop, and last the loop as it is."""
-    if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
-        return (node,)
-    forms, loop = node.blocks.streamed, replace(node, blocks=replace(node.blocks, streamed=()))
     made: Body = (loop,)
-    for form in reversed(forms):
-        tests, body = FORMS[form.form](loop, form)
+    for form in reversed(nest.obeying(Stream)):
+        tests, body = FORMS[form.form](loop, nest, form)
         made = (If(tests, body, made),) if tests else body
     return made
 
 
-def _stores(loop: For) -> list[Store]:
-    return [x for x in loop.body if isinstance(x, Store)]
+def streaming(body: Body) -> Body:
+    """A body whose stores bypass the cache."""
+    return rewrite_body(body, lambda x: (replace(x, streamed=True),) if isinstance(x, Store) else (x,))
 
 
-def _streaming(body: Body) -> Body:
-    """A body whose stores of super-vectors bypass the cache, including those in branches."""
-
-    def streamed(node: Statement) -> Statement:
-        match node:
-            case Store() if node.value.shape:
-                return replace(node, streamed=True)
-            case If(tests, then, otherwise):
-                return If(tests, _streaming(then), _streaming(otherwise))
-        return node
-
-    return tuple(map(streamed, body))
+def _stores(nest: CopyNest, count: int) -> list[Store]:
+    """What super-vectors of a number of iterations store."""
+    body, _ = super_vector(nest, sides_of(nest), count)
+    return [x for x in body if isinstance(x, Store)]
 
 
-def _main(loop: For, first: Index, last: Index, form: Stream, latest: Index | None = None) -> For:
-    """The full blocks of a loop, streamed."""
-    assert not (loop.blocks and any(x.where for x in loop.blocks.narrower)), "some blocks must not run"
-    blocks = Blocks(latest=latest, prefetch_bytes=form.prefetch_bytes, entries_ahead=form.entries_ahead)
-    return replace(loop, lower=(first,), upper=(last,), body=_streaming(loop.body), blocks=blocks)
+def _lines(
+    loop: For, nest: CopyNest, first: Index, last: Index, form: Stream, *, shifts: bool = False
+) -> Body:
+    """The full super-vectors of a loop, streamed; if the last one `shifts`, it begins early enough."""
+    lanes, name = nest.lanes[loop.index], f"{loop.index}_line"
+    at = let(f"{loop.index}_first", least(name, minus(last, lanes)))
+    body = loop.body if form.form == "aligned" else streaming(loop.body)
+    begin = at.name if shifts else name
+    inside = replace(loop, lower=(index_symbol(begin),), upper=(plus(begin, lanes),), body=body)
+    return requesting(For(name, (first,), (last,), lanes, (*[at] * shifts, inside)), nest, form)
 
 
-def _begins_line(loop: For) -> tuple[Compare, ...]:
+def _begins_line(loop: For, nest: CopyNest) -> tuple[Compare, ...]:
     """Whether each row that the first iteration stores begins a line."""
     tests: list[Compare] = []
-    for store in _stores(loop):
+    for store in _stores(nest, nest.lanes[loop.index]):
         first = plus(store.array, *(substitute_index(s, loop.index, Affine()) for s in store.subscripts))
         tests.append(compare(rest(first, LINE_BYTES), "eq", 0))
         for step in store.steps[:-1]:
@@ -113,89 +115,70 @@ def _row_bytes(store: Store) -> int:
     return bits_of(store.value.dtype) // 8 * store.value.shape[-1]
 
 
-def _full(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
-    """All blocks, which are full."""
-    (last,), latest = loop.upper, loop.blocks.latest if loop.blocks else None
-    tests = _begins_line(loop)
-    if latest is None:
-        tests = (*tests, compare(rest(last, loop.step), "eq", 0))
-    return tests, (_main(loop, Affine(), last, form, latest),)
+def _full(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
+    """All super-vectors, which are full; a last one may begin earlier."""
+    (last,), lanes, tail = loop.upper, nest.lanes[loop.index], nest.tail(loop.index)
+    tests = _begins_line(loop, nest)
+    if tail is None or tail.sizes:
+        tests = (*tests, compare(rest(last, lanes), "eq", 0))
+    return tests, _lines(loop, nest, Affine(), last, form, shifts=tail is not None and not tail.sizes)
 
 
-def _begun(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
-    """Full blocks from the first iteration on, narrower ones as far as they fill lines, and the rest."""
-    (last,), blocks = loop.upper, loop.blocks or Blocks()
-    whole = let("whole", multiple(last, loop.step))
-    body: Body = (whole, _main(loop, Affine(), index_symbol("whole"), form))
-    if blocks.latest is not None:
-        rest_ = compare("whole", "lt", last)
-        once = body_at(loop, Narrow(loop.step, loop.body), blocks.latest)
-        return _begins_line(loop), (*body, If((rest_,), once))
-    done, wider, narrower = "whole", loop.step, blocks.narrower
-    while narrower and wider == 2 * _count(narrower[0]) and _fills_lines(narrower[0]):
-        size, one = _count(narrower[0]), narrower[0]
-        fits = compare(rest(last, wider), "ge", size)
-        at_end = body_at(loop, replace(one, body=_streaming(one.body)), index_symbol(done))
-        done, wider, narrower = f"whole_{size}s", size, narrower[1:]
-        body = (*body, If((fits,), at_end), let(done, multiple(last, size)))
-    return _begins_line(loop), (*body, *run_narrower(loop, narrower, index_symbol(done), last))
+def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
+    """Full super-vectors from the first iteration on, narrower ones that fill lines, and the rest."""
+    (last,), lanes, tail = loop.upper, nest.lanes[loop.index], nest.tail(loop.index)
+    tests = _begins_line(loop, nest)
+    body: Body = (
+        let("whole", multiple(last, lanes)),
+        *_lines(loop, nest, Affine(), index_symbol("whole"), form),
+    )
+    if tail is None or not tail.sizes:
+        once = replace(loop, lower=(minus(last, lanes),))
+        return tests, (*body, If((compare("whole", "lt", last),), (once,)))
+    done, wider = "whole", lanes
+    for size in (x for x in tail.sizes if isinstance(x, int) and x > 1):
+        if wider != 2 * size or not _fills_lines(nest, size):
+            break
+        fits, line = compare(rest(last, wider), "ge", size), streaming(loop.body)
+        at_end = replace(loop, lower=(index_symbol(done),), upper=(plus(done, size),), body=line)
+        done, wider = f"whole_{size}s", size
+        body = (*body, If((fits,), (at_end,)), let(done, multiple(last, size)))
+    return tests, (*body, replace(loop, lower=(index_symbol(done),), most=wider - 1))
 
 
-def _count(narrow: Narrow) -> int:
-    """Iterations of a body; 0 if it runs any number."""
-    return narrow.count if isinstance(narrow.count, int) else 0
+def _fills_lines(nest: CopyNest, size: int) -> bool:
+    """Whether each row that super-vectors of a size store consists of full lines."""
+    return all(_row_bytes(x) % LINE_BYTES == 0 for x in _stores(nest, size) if x.value.shape)
 
 
-def _fills_lines(narrow: Narrow) -> bool:
-    """Whether each row that a body stores consists of full lines."""
-    stores = [x for x in narrow.body if isinstance(x, Store)]
-    rows = [_row_bytes(x) for x in stores if x.value.shape]
-    return bool(stores) and all(size % LINE_BYTES == 0 for size in rows)
-
-
-def _headed(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
+def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """The iterations before the first line, the lines, and the iterations after the last one."""
-    (store,), (last,) = _stores(loop), loop.upper
-    narrower = loop.blocks.narrower if loop.blocks else ()
-    width = coefficient(store.subscripts[0], loop.index)
+    (last,), lanes, dst = loop.upper, nest.lanes[loop.index], sides_of(nest).dst
+    width = int_size(nest.loops[0].dst)
     assert width, "iterations follow each other in the destination"
     tests = [compare(last, "ge", form.least)] * bool(form.least)
     if width > 1:  # else no iteration begins a line
-        tests.append(compare(rest(store.array, width), "eq", 0))
-    to_line = rest(times(store.array, -1), LINE_BYTES)
+        tests.append(compare(rest(dst, width), "eq", 0))
+    to_line = rest(times(dst, -1), LINE_BYTES)
     head = FloorDiv(to_line, width) if width > 1 else to_line
     bounds = (
         let("head", head if form.least * width >= LINE_BYTES else least(head, last)),
-        let("stop", plus("head", multiple(minus(last, "head"), loop.step))),
+        let("stop", plus("head", multiple(minus(last, "head"), lanes))),
     )
-    ends = narrower if _count(narrower[-1]) else narrower[-1:]
-    before = run_narrower(loop, ends, Affine(), index_symbol("head"))
-    after = run_narrower(loop, ends, index_symbol("stop"), last)
-    if not form.least or _count(ends[0]):  # most have no such iterations, or branch on their number
+    before: Body = (replace(loop, upper=(index_symbol("head"),), most=lanes - 1),)
+    after: Body = (replace(loop, lower=(index_symbol("stop"),), most=lanes - 1),)
+    tail = nest.tail(loop.index)
+    if not form.least or not (tail and REST in tail.sizes):  # most have no such iterations
         before = (If((compare("head", "gt", 0),), before),)
         after = (If((compare("stop", "lt", last),), after),)
-    lines = _main(loop, index_symbol("head"), index_symbol("stop"), form)
-    if form.form == "aligned":
-        lines = replace(lines, body=loop.body)
-    return tuple(tests), (*bounds, *before, lines, *after)
+    lines = _lines(loop, nest, index_symbol("head"), index_symbol("stop"), form)
+    return tuple(tests), (*bounds, *before, *lines, *after)
 
 
-def _staged(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
+def _staged(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """Rows that go through scratch."""
-    return (compare(loop.upper[0], "ge", form.least),), (through_scratch(loop),)
+    return (compare(loop.upper[0], "ge", form.least),), (through_scratch(loop, nest),)
 
 
-def _given(loop: For, form: Stream) -> tuple[tuple[Compare, ...], Body]:
-    """The loop with streamed stores, for calls whose destination rows always begin lines."""
-    return (), (replace(loop, body=_streaming(loop.body)),)
-
-
-FORMS = {
-    "given": _given,
-    "full": _full,
-    "begun": _begun,
-    "headed": _headed,
-    "aligned": _headed,
-    "staged": _staged,
-}
+FORMS = {"full": _full, "begun": _begun, "headed": _headed, "aligned": _headed, "staged": _staged}
 """The tests and the body of each form of a streamed loop."""

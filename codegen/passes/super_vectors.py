@@ -12,7 +12,8 @@ from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Each, Entries, Load, Local, Op, Step
 from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
-from codegen.passes.sides import FILL, Sides, converted, named, sides_of
+from codegen.passes.sides import FILL, Sides, converted, named
+from codegen.passes.tails import LEFT
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Table, Vectorize
 from codegen.schedule.loops import Loop, int_size
@@ -22,7 +23,7 @@ PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
 """A line of padding."""
 
 
-def super_vector(nest: CopyNest, count: int) -> tuple[Body, bool]:
+def super_vector(nest: CopyNest, sides: Sides, count: int) -> tuple[Body, bool]:
     """`count` iterations of the first loop with all of the others, and whether lanes after them are stored.
 
     block = src[2*column] [2, 32]; dst[4*column] = interleaved(block) [64]
@@ -32,7 +33,7 @@ def super_vector(nest: CopyNest, count: int) -> tuple[Body, bool]:
 
     line = column // 16; block = src[2*column] [2, 32]; dst[line_offsets[line..]] = interleaved(block) [2, 32]
     """
-    (long, *_), sides = nest.loops, sides_of(nest)
+    long, *_ = nest.loops
     if nest.requests:
         return (Call("prefetch_line", (plus(sides.src, times(long.axis, long.src)),)),), False
     to = times(long.axis, long.dst)
@@ -79,10 +80,10 @@ def line_of(position: Index) -> Let:
     return let("line", quotient(fewer, LINE_BYTES // common) if common < LINE_BYTES else fewer)
 
 
-def few_bytes(nest: CopyNest) -> Body:
+def few_bytes(nest: CopyNest, sides: Sides) -> Body:
     """The iterations that are `left`, by an instruction for any number of bytes."""
-    (long, *_), sides = nest.loops, sides_of(nest)
-    to, at, left = times(long.axis, long.dst), times(long.axis, long.src), index_symbol("left")
+    long, *_ = nest.loops
+    to, at, left = times(long.axis, long.dst), times(long.axis, long.src), index_symbol(LEFT)
     if nest.source is None:
         return View("tail", sides.dst, to), Call("fill_part", ("tail", left, *map(index_symbol, FILL)))
     bits = min(nest.target.bits, nest.source.bits)

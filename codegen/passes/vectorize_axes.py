@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.ir.building import compare, minus
-from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Narrow, Statement
+from codegen.ir.element_types import is_bits
+from codegen.ir.integer_operators import number_in
+from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
-from codegen.ir.streams import Stream
-from codegen.ir.values import Local, Op
+from codegen.ir.values import Each, Local, Op, Step
+from codegen.ir.visit import coefficient, loads
 from codegen.passes.scalar_statement import element_by_address
-from codegen.passes.sides import FILL, sides_of
+from codegen.passes.sides import FILL, Sides, sides_of
 from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
+from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, vectors_of, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Ahead, CopyBlock, Groups, Tail, Vectorize
+from codegen.schedule.directives import CopyBlock, Tail, Vectorize
 
 
 def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     """Run iterations of some loops at once, as the lanes of super-vectors.
 
     before:  for column in 0..columns: for row in 0..2: dst[4*column + 2*row] = src[2*column + row_src*row]
-    after:   for column in 0..columns step 32:                       Vectorize(column=32, row=2)
-               block = src[2*column] [2, 32]
-               dst[4*column] = interleaved(block) [64]
-             narrower: 16, 8 and single columns                      Tail("column", "shift", sizes=(16, 8, 1))
+    after:   if columns >= 32:                       Vectorize(column=32, row=2)
+               for column in 0..columns - 32 step 32:
+                 block = src[2*column] [2, 32]
+                 dst[4*column] = interleaved(block) [64]
+               the same at columns - 32
+             elif columns >= 16: the same with 16    Tail("column", "shift", sizes=(16, 8, 1))
 
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
     changes their order: see `lane_orders`. Two loops in tiles run as blocks: see `vectorize_tiles`.
+
+    A loop that has fewer iterations than a super-vector runs narrower ones only, and one that has exactly as
+    many as one of them becomes its body. Super-vectors go past the cache where single elements did.
     """
     if not nest.obeying(Vectorize):
         return function
@@ -35,8 +44,8 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
         return replace(function, body=vectorize_tiles(function.body, nest))
 
     def widened(node: Statement) -> Body:
-        if isinstance(node, For) and node.index == nest.loops[0].axis:
-            return (_widened(node, nest),)
+        if isinstance(node, For) and node.index == nest.loops[0].axis and node.step == 1:
+            return _widened(node, nest)
         return (node,)
 
     body = rewrite_body(function.body, widened)
@@ -46,41 +55,95 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     return replace(function, body=body)
 
 
-def _widened(node: For, nest: CopyNest) -> Statement:
+def _widened(loop: For, nest: CopyNest) -> Body:
     """The outermost inner loop, over super-vectors."""
-    (vectors,) = nest.obeying(Vectorize)
-    count = vectors.lanes[0][1]
-    body, beyond = super_vector(nest, count)
-    ahead = sum(x.distance_bytes for x in nest.obeying(Ahead))
-    streamed = () if nest.obeying(Groups) else nest.obeying(Stream)
-    blocks = Blocks(streamed=streamed, prefetch_bytes=ahead, beyond=int(beyond))
-    for tail in nest.obeying(Tail):
-        if not tail.sizes:
-            blocks = replace(blocks, latest=minus(node.upper[0], count))
-            continue
-        narrower = tuple(_narrow(node, nest, size) for size in tail.sizes)
-        shifts, compact = tail.how != "narrow", tail.how == "clamp"
-        blocks = replace(blocks, narrower=narrower, shifts=shifts, compact=compact)
-    made = replace(node, step=count, body=body, blocks=blocks)
-    for long in nest.obeying(CopyBlock):
-        (size,), sides = node.upper, sides_of(nest)
-        whole = Call("copy_block", (sides.dst, sides.src, size))
-        return If((compare(size, "ge", long.least),), (whole,), (made,))
+    stores = [x for x in _inside(loop.body) if isinstance(x, Store)]
+    nest, sides = _place(loop.body, stores, nest)
+    count, tail = nest.lanes[loop.index], nest.tail(loop.index)
+    body, beyond = super_vector(nest, sides, count)
+    narrower = (_narrow(loop, nest, sides, size) for size in (tail.sizes if tail else ()))
+    bodies: tuple[Vectors, ...] = (Vectors(count, body), *narrower)
+    if any(store.streamed for store in stores):
+        bodies = tuple(map(_streamed, bodies))
+    if beyond:
+        return followed(loop, bodies, 1)
+    made = _run(loop, bodies, tail)
+    for long in nest.obeying(CopyBlock) if loop.most == MANY else ():
+        block = Call("copy_block", (sides.dst, sides.src, *loop.upper))
+        made = (If((compare(loop.upper[0], "ge", long.least),), (block,), made),)
     return made
 
 
-def _narrow(node: For, nest: CopyNest, size: int | str) -> Narrow:
+def _run(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None) -> Body:
+    """The iterations of a loop, by as few bodies as it needs."""
+    (first,), (last,), full = loop.lower, loop.upper, bodies[0]
+    trips = number_in(minus(last, first))
+    for vectors in bodies:
+        if not vectors.is_any and trips == vectors.count:
+            return at_index(loop, vectors, first)
+    if tail is None or (trips and trips % full.count == 0):
+        return (whole(loop, full),)
+    if loop.most < full.count:
+        few = tuple(x for x in bodies if x.count <= loop.most)
+        return shifted(loop, few[-1:] if few[-1].is_any else few, compact=tail.how == "clamp")
+    if loop.fewest >= full.count or not tail.sizes:
+        return (clamped(loop, full, minus(last, full.count)),)
+    if tail.how == "narrow":
+        return followed(loop, bodies, 0)
+    return shifted(loop, bodies, compact=tail.how == "clamp")
+
+
+def _narrow(loop: For, nest: CopyNest, sides: Sides, size: int | str) -> Vectors:
     """Fewer iterations at once; single ones as they are, if their elements are only moved."""
     if isinstance(size, str):
-        return Narrow("left", few_bytes(nest))
+        return vectors_of(size, few_bytes(nest, sides))
     if size > 1 or not nest.copies:
-        return Narrow(size, super_vector(nest, size)[0])
-    return Narrow(1, _inside(node.body, element_by_address(nest)))
+        return Vectors(size, super_vector(nest, sides, size)[0])
+    return Vectors(1, _around(loop.body, element_by_address(nest, sides)))
 
 
-def _inside(loops: Body, body: Body) -> Body:
+def _streamed(vectors: Vectors) -> Vectors:
+    """A body whose super-vectors bypass the cache."""
+    stores = (
+        replace(x, streamed=True) if isinstance(x, Store) and x.value.shape else x for x in vectors.body
+    )
+    return Vectors(vectors.count, tuple(stores))
+
+
+def _place(body: Body, stores: list[Store], nest: CopyNest) -> tuple[CopyNest, Sides]:
+    """The nest, and the views that a scalar statement reads and writes.
+
+    Rows in scratch are another distance apart than those of the destination.
+    """
+    if not stores or nest.source is None:
+        return nest, sides_of(nest)
+    store, views = stores[0], {x.name: x for x in _inside(body) if isinstance(x, View)}
+    values = (store.value, *(x.value for x in _inside(body) if isinstance(x, Let)))
+    reads = (load.array for value in values for load in loads(value) if is_bits(load.dtype))
+    dst, src = (views[x].buffer if x in views else x for x in (store.array, next(reads)))
+    *others, short = nest.loops
+    pitch: Step | None = short.dst
+    if len(store.value.shape) > 1:
+        pitch = store.steps[0].step if isinstance(store.steps[0], Each) else store.steps[0]
+    elif others and not store.value.shape:
+        to = views[store.array].offset if store.array in views else store.subscripts[0]
+        pitch = coefficient(to, short.axis)
+    if isinstance(pitch, int) and pitch != short.dst:
+        nest = replace(nest, loops=(*others, replace(short, dst=pitch)))
+    return nest, Sides(dst, src)
+
+
+def _inside(body: Body) -> Iterator[Statement]:
+    """The statements of a body, and of the loops in it."""
+    for node in body:
+        yield node
+        if isinstance(node, For):
+            yield from _inside(node.body)
+
+
+def _around(loops: Body, body: Body) -> Body:
     """Perfectly nested loops with another body."""
     match loops:
         case (For() as loop,):
-            return (replace(loop, body=_inside(loop.body, body)),)
+            return (replace(loop, body=_around(loop.body, body)),)
     return body

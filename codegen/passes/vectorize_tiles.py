@@ -20,13 +20,14 @@ from codegen.ir.building import (
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Carried, For, If, Prefetch, Statement, Store
+from codegen.ir.nodes import Carried, For, If, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each, IndexValue, Op
 from codegen.passes.short_rows import short_rows
 from codegen.passes.sides import sides_of
 from codegen.passes.stage_tiles import stored_in
+from codegen.passes.tails import Vectors, clamped
 from codegen.passes.transposed_blocks import (
     RegisterBlock,
     block_of,
@@ -35,7 +36,7 @@ from codegen.passes.transposed_blocks import (
     transposed_block,
 )
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile
+from codegen.schedule.directives import Diagonal, LanesBeyond, PrefetchTile
 
 EDGE_BLOCK: Block = "16x64"
 """The blocks before the first line and after the last one, which are part of a line."""
@@ -63,11 +64,9 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
     def changed(node: Statement) -> Body:
         if not isinstance(node, For):
             return (node,)
-        if node.index == first_block and not _is_drain(node, nest):
-            node = _blocks(node, nest)
-        if _finds_lines(nest) and node.index in (first_inner, "diagonal"):
-            return *_edges(nest), node
-        return (node,)
+        is_block = node.index == first_block and not _is_drain(node, nest)
+        edges = _edges(nest) if _finds_lines(nest) and node.index == first_inner else ()
+        return *edges, _blocks(node, nest) if is_block else node
 
     return rewrite_body(body, changed)
 
@@ -85,33 +84,31 @@ def _finds_lines(nest: CopyNest) -> bool:
 def _blocks(node: For, nest: CopyNest) -> For:
     """The loops over the blocks of a tile."""
     b = block_of(nest)
-    streamed = (Stream("given"),) if nest.stream and not nest.staged else ()
-    ahead = sum(x.distance_bytes for x in nest.obeying(Ahead))
-    inner = Blocks(streamed=streamed, prefetch_bytes=ahead)
+    streamed = nest.stream and not nest.staged
     for lanes in nest.obeying(LanesBeyond):
         (first,), (last,), (dst, column) = node.lower, node.upper, stored_in(nest)
         sides, others = replace(sides_of(nest), dst=dst), bool(nest.others)
-        return short_rows(b, column, lanes.reads, sides, (first, last), inside_others=others, blocks=inner)
+        span = first, last
+        return short_rows(b, column, lanes.reads, sides, span, inside_others=others, streamed=streamed)
 
-    def over(side: For, blocks: Blocks, *body: Statement) -> For:
+    def over(side: For, *body: Statement) -> For:
         """The loop over the blocks of one side."""
         size, (first,), (last,) = nest.lanes[side.index], side.lower, side.upper
         latest = minus(nest.axis(side.index).extent, size)
         if nest.panel and side.index == "row":  # short result rows may have fewer rows than a block
             latest = greatest(latest, 0)
-        blocks = replace(blocks, latest=latest)
         if side.index == "row" and _finds_lines(nest):
             first, last = plus(first, "head"), least(plus(last, "head"), "stop")
-        return replace(side, lower=(first,), upper=(last,), step=size, body=body, blocks=blocks)
+        return clamped(replace(side, lower=(first,), upper=(last,)), Vectors(size, body), latest)
 
     (inside,) = node.body
     assert isinstance(inside, For), "the loops of a block stand alone in each other"
-    body = *_block(nest, b), *_requests(nest, b)
+    body = *_block(nest, b, streamed=streamed), *_requests(nest, b)
     if not nest.obeying(Diagonal):
-        return over(node, Blocks(), over(inside, inner, *body))
+        return over(node, over(inside, *body))
     size, (first,), (last,) = b.shape[1], node.lower, node.upper
     here = let("column", least("column_block", minus(nest.axis("column").extent, size)))
-    down = _wrapping(over(inside, inner, here, *body), size, first, last)
+    down = _wrapping(over(inside, here, *body), size, first, last)
     return loop("diagonal", first, last, down, step=size)
 
 
@@ -127,10 +124,10 @@ def _edges(nest: CopyNest) -> tuple[Statement, ...]:
 
     def edge(first: Term, last: Term) -> For:
         """Blocks from one row to another."""
-        across = Blocks(latest=minus(nest.axis("column").extent, columns))
-        body = _block(nest, narrow)
-        inner = loop("column", column_tile.index, "column_stop", *body, step=columns, blocks=across)
-        return loop("row", first, last, inner, step=rows, blocks=Blocks(latest=minus(count, rows)))
+        across, down = loop("column", column_tile.index, "column_stop"), loop("row", first, last)
+        block = Vectors(columns, _block(nest, narrow, streamed=False))
+        inner = clamped(across, block, minus(nest.axis("column").extent, columns))
+        return clamped(down, Vectors(rows, (inner,)), minus(count, rows))
 
     begins = (compare(rest(dst, b.width), "eq", 0),) if b.width > 1 else ()
     head = let("head", quotient(rest(times(dst, -1), LINE_BYTES), b.width))
@@ -152,14 +149,15 @@ def _wrapping(down: For, columns: int, first: Term, stop: Term) -> For:
     return replace(down, carried=(carried,))
 
 
-def _block(nest: CopyNest, b: RegisterBlock) -> Body:
+def _block(nest: CopyNest, b: RegisterBlock, *, streamed: bool) -> Body:
     """block = src[row, column] [R, C]; dst[column, row] = transposed(block)"""
     dst, column = stored_in(nest)
     block, value = transposed_block(b, sides_of(nest).src)
     at, step = row_at(column, "dst", index_of("column"))
     if nest.panel and nest.panel.separate and isinstance(step, int | str):
         step = Each(step)
-    return *block, Store(dst, (plus(at, times("row", b.width)),), value, (0, 0), (step, b.width))
+    where, steps = (plus(at, times("row", b.width)),), (step, b.width)
+    return *block, Store(dst, where, value, (0, 0), steps, streamed=streamed)
 
 
 def _requests(nest: CopyNest, b: RegisterBlock) -> Body:

@@ -60,7 +60,6 @@ def copy_passes() -> tuple[Pass, ...]:
     from codegen.passes.fence_streams import fence_streams
     from codegen.passes.find_next_tile import find_next_tile
     from codegen.passes.lower_copy import lower_copy
-    from codegen.passes.narrow_tails import narrow_tails
     from codegen.passes.prefetch_ahead import prefetch_ahead
     from codegen.passes.prefetch_elements import prefetch_elements
     from codegen.passes.prefetch_later_entry import prefetch_later_entry
@@ -75,13 +74,12 @@ def copy_passes() -> tuple[Pass, ...]:
         tile_axes,
         find_next_tile,
         stage_tiles,
+        stream_lines,
+        prefetch_later_entry,
+        prefetch_elements,
         vectorize_axes,
         assemble_rows,
-        prefetch_later_entry,
-        stream_lines,
         prefetch_ahead,
-        prefetch_elements,
-        narrow_tails,
         simplify,
         fence_streams,
     )

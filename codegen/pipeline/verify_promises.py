@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.ir.index import Index
 from codegen.ir.interpreter import Run
-from codegen.ir.nodes import MANY, ArrayArg, For, Function, Statement, Store
+from codegen.ir.nodes import MANY, ArrayArg, For, Function, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import loops_of
 from codegen.support.dataclasses import dataclass
@@ -83,12 +83,12 @@ class _Watch(Run):
         if loop.promise:
             self.marked.pop()
 
-    def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
+    def iterations(self, loop: For, start: int, stop: int) -> Iterator[int]:
         """The iterations of a loop, counted if it is marked."""
-        for number, (index, body) in enumerate(Run.iterations(self, loop, start, stop)):
+        for number, index in enumerate(Run.iterations(self, loop, start, stop)):
             if self.marked and self.marked[-1].loop is loop:
                 self.marked[-1].index, self.marked[-1].iteration = index, number
-            yield index, body
+            yield index
 
     def load(self, load: Load) -> Any:
         """Load an element."""

@@ -110,6 +110,10 @@ class CopyNest:
         """The loops around the blocks of a transpose: the outer ones, and one over layers."""
         return (*self.around, *(x for x in self.loops if self.order and x.axis not in self.lanes))
 
+    def tail(self, axis: str) -> Tail | None:
+        """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""
+        return next((x for x in self.obeying(Tail) if x.axis == axis), None)
+
     def tiles(self, axis: str) -> tuple[Tile, ...]:
         """The levels of blocks of an axis, the outermost first."""
         return tuple(x for x in self.obeying(Tile) if x.axis == axis)

@@ -45,12 +45,12 @@ def test_the_kernel_matches_its_golden_file() -> None:
 
 
 def test_the_loops_of_a_run_match_the_compilers() -> None:
-    (loops,) = [block for block in blocks(COPY) if "tilejit.narrower" in block]
+    (loops,) = [block for block in blocks(COPY) if "%x_line" in block]
     nest = tilejit.explain("f32[8192,8192]{1,0:T(8,128)}", None).steps[0].nest
     assert f"{nest.statement.partition(': ')[2]}\n```" in COPY
     forms: dict[str, Any] = {}
     kernel_of(nest, first_arguments(nest), lambda name, form: forms.setdefault(name, form))
-    assert dedented(loops) in dedented(format_function(forms["vectorize_axes"]))
+    assert dedented(loops) in dedented(format_function(forms["stream_lines"]))
 
 
 def dedented(text: str) -> str:

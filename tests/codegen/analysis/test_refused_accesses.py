@@ -13,7 +13,7 @@ from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed, Storage
 from codegen.ir.building import compare, plus, times
 from codegen.ir.index import Index
-from codegen.ir.nodes import Alloc, Blocks, BufferArg, Call, If
+from codegen.ir.nodes import Alloc, BufferArg, Call, If
 from codegen.support.errors import KernelError
 
 ROWS = 10
@@ -106,7 +106,6 @@ ODD: tuple[Statement, ...] = (
     Call("copy_part", ("dst", Affine(), Affine())),
     For("i", (Affine(3),), (Affine(),), -1, ()),
     For("i", (Affine(),), (Affine(4),), 4, (), size=4),
-    For("i", (Affine(),), (Affine(4),), 4, (), blocks=Blocks()),
     If((Const(True, "i1"),), ()),
 )
 

@@ -64,8 +64,8 @@ PASSES_AND_SCHEDULES = (
     Mutant(
         "beyond-the-last-group",
         "The last super-vector stores lanes after the last group.",
-        "beyond=int(beyond)",
-        "beyond=0",
+        "return followed(loop, bodies, 1)",
+        "return followed(loop, bodies, 0)",
         ("test_copy_goldens", "test_copyto", "test_cases"),
     ),
     Mutant(
