@@ -15,6 +15,7 @@ import numpy as np
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.access import AccessMap, Root, logical_roots, map_offset
 from codegen.maps.boxed_copy import BoxedCopy
+from codegen.maps.digit_names import digit_names
 from codegen.maps.digit_trees import Offsets, Split, Tree
 from codegen.maps.padding import lower_padding
 from codegen.maps.refine import (
@@ -24,6 +25,7 @@ from codegen.maps.refine import (
     PairTree,
     coalesce_pair,
     count_boxes,
+    pair_levels,
     refine,
     tabulate,
     tree_boxes,
@@ -43,7 +45,9 @@ def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
     pads, fill_first = lower_padding(dst)
     if 0 in src.dims:
         return BoxedCopy(src, dst, (), (), pads, fill_first)
-    trees = tuple(_bounded(pair_trees(src, dst)))
+    dims, found = zip(*pair_trees(src, dst), strict=True) if src.dims else ((), ())
+    trees = tuple(_bounded(found))
+    names = [digit_names(d, pair_levels(tree)) for d, tree in zip(dims, trees, strict=True)]
     zero = (0,) * len(src.dims)
     src_base, dst_base = int(map_offset(src, zero)), int(map_offset(dst, zero))
     boxes = tuple(
@@ -51,24 +55,25 @@ def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
             src_base + sum(p.src_base for p in parts),
             dst_base + sum(p.dst_base for p in parts),
             tuple(d for p in parts for d in p.digits),
+            tuple(name for p in parts for name in p.names),
             tuple(t for p in parts for t in p.tables),
         )
-        for parts in product(*(tree_boxes(t) for t in trees))
+        for parts in product(*map(tree_boxes, trees, names))
     )
     return BoxedCopy(src, dst, trees, boxes, pads, fill_first)
 
 
-def pair_trees(src: AccessMap, dst: AccessMap) -> Iterator[PairTree]:
-    """One refined tree for each connected component of dimensions."""
+def pair_trees(src: AccessMap, dst: AccessMap) -> Iterator[tuple[list[int], PairTree]]:
+    """One refined tree for each connected component of dimensions, and these."""
     sides = logical_roots(src), logical_roots(dst)
     for dims in _components(len(src.dims), sides):
         parts = tuple([r for r in side if set(r.dims) & set(dims)] for side in sides)
         order = _common_order(dims, parts)
         if order is None:
-            yield _component_table(dims, src, dst)
+            yield dims, _component_table(dims, src, dst)
         else:
             joined = [_join(sorted(p, key=lambda r: order.index(r.dims[0]))) for p in parts]
-            yield coalesce_pair(refine(joined[0], joined[1]))
+            yield dims, coalesce_pair(refine(joined[0], joined[1]))
 
 
 def _bounded(trees: Iterable[PairTree]) -> list[PairTree]:
@@ -154,13 +159,13 @@ def copied_box(
 
     `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
     """
-    axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(box.digits))
+    axes = tuple(Axis(name, *digit) for name, digit in zip(box.names, box.digits, strict=True))
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 
 
 def padding_box(copy: BoxedCopy, box: Box, target: Element) -> StridedBox:
     """One box of slots that receive the padding value; the source side of `box` is zero."""
-    axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(box.digits))
+    axes = tuple(Axis(name, *digit) for name, digit in zip(box.names, box.digits, strict=True))
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, 0, box.dst_base, None, target, copy.dst.unit_bits, entries=entries)

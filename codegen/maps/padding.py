@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
 from codegen.maps.access import AccessMap
+from codegen.maps.digit_names import digit_names
 from codegen.maps.digit_trees import Leaf, Split, Tree, evaluate_tree
+from codegen.maps.refine import Box
 from codegen.support.dataclasses import dataclass
 
 MAX_PAD_BOXES = 64
@@ -19,15 +23,21 @@ PadDigit: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PaddingBox:
-    """Slots of the destination that hold padding."""
+    """Slots of the destination that hold padding; the names of its digits are as in `Box`."""
 
     dst_base: int
     digits: tuple[PadDigit, ...]
+    names: tuple[str, ...]
 
     @property
     def volume(self) -> int:
         """Slots in the box."""
         return prod(d[0] for d in self.digits)
+
+    @property
+    def box(self) -> Box:
+        """The same as the box of a copy without a source."""
+        return Box(0, self.dst_base, tuple((n, 0, stride) for n, stride in self.digits), self.names)
 
 
 def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
@@ -39,89 +49,97 @@ def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
         return (), False
     width = dst.element_bits // dst.unit_bits
     start = dst.bounds[0]
-    tail = (PaddingBox(start + (dst.slots - dst.tail) * width, ((dst.tail, width),)),) if dst.tail else ()
+    tail = (
+        (PaddingBox(start + (dst.slots - dst.tail) * width, ((dst.tail, width),), ("tail",)),)
+        if dst.tail
+        else ()
+    )
     if 0 in dst.dims:
-        every = (PaddingBox(start, ((dst.slots, width),)),) if dst.slots else ()
+        every = (PaddingBox(start, ((dst.slots, width),), ("slot",)),) if dst.slots else ()
         return every, False
     if dst.slots - dst.tail == dst.elements:
         return tail, False
     if dst.is_opaque or not dst.compact:
         return tail, True
-    trees = [root.tree for root in sorted(dst.roots, key=lambda r: _contiguity(r.tree))]
+    roots = sorted(dst.roots, key=lambda r: _contiguity(r.tree))
+    named = [(root.tree, digit_names(root.dims, _levels(root.tree))) for root in roots]
     out: list[PaddingBox] = []
-    for k, tree in enumerate(trees):
+    for k, (tree, names) in enumerate(named):
         parts = [
-            *([_range_boxes(t, 0, t.extent) for t in trees[:k]]),
-            _pad_boxes(tree),
-            *([[_all_slots(t)] for t in trees[k + 1 :]]),
+            *([_range_boxes(t, each, 0, t.extent) for t, each in named[:k]]),
+            _pad_boxes(tree, names),
+            *([[_all_slots(*each)] for each in named[k + 1 :]]),
         ]
         if len(out) + prod(len(p) for p in parts) > MAX_PAD_BOXES:
             return tail, True
         for combination in product(*parts):
             base = dst.base + sum(b.dst_base for b in combination)
-            out.append(PaddingBox(base, tuple(d for b in combination for d in b.digits)))
+            digits = tuple(d for b in combination for d in b.digits)
+            out.append(PaddingBox(base, digits, tuple(name for b in combination for name in b.names)))
     return (*out, *tail), False
 
 
 def _contiguity(tree: Tree) -> int:
     """Sort key: large strides first, so that boxes of later roots, which cover all slots, are long runs."""
-    strides = [abs(stride) for _, stride in _all_slots(tree).digits]
+    strides = [abs(stride) for _, stride in _all_slots(tree, digit_names((), _levels(tree))).digits]
     return -min(strides, default=0)
 
 
-def _pad_boxes(tree: Tree) -> list[PaddingBox]:
+def _levels(tree: Tree) -> int:
+    """The digits of a tree."""
+    return _levels(tree.high) + _levels(tree.low) if isinstance(tree, Split) else 1
+
+
+def _pad_boxes(tree: Tree, names: Sequence[str]) -> list[PaddingBox]:
     if not isinstance(tree, Split):
         return []
-    extent, tile = tree.extent, tree.tile
-    out = _cross(_pad_boxes(tree.high), [_all_slots(tree.low)])
-    out += _cross(_range_boxes(tree.high, 0, tree.high.extent), _pad_boxes(tree.low))
+    extent, tile, outer = tree.extent, tree.tile, names[_levels(tree.low) :]
+    out = _cross(_pad_boxes(tree.high, outer), [_all_slots(tree.low, names)])
+    out += _cross(_range_boxes(tree.high, outer, 0, tree.high.extent), _pad_boxes(tree.low, names))
     if extent % tile:
         first = int(evaluate_tree(tree.high, extent // tile))
-        out += [
-            PaddingBox(first + b.dst_base, b.digits)
-            for b in _range_boxes(tree.low, extent % tile, tree.low.extent)
-        ]
+        out += _shifted(first, _range_boxes(tree.low, names, extent % tile, tree.low.extent))
     return out
 
 
-def _all_slots(tree: Tree) -> PaddingBox:
+def _all_slots(tree: Tree, names: Sequence[str]) -> PaddingBox:
     match tree:
         case Leaf(extent, stride):
-            return PaddingBox(0, ((extent, stride),))
+            return PaddingBox(0, ((extent, stride),), (names[0],))
         case Split(_, _, high, low):
-            return _cross([_all_slots(high)], [_all_slots(low)])[0]
+            return _cross([_all_slots(high, names[_levels(low) :])], [_all_slots(low, names)])[0]
         case _:
             raise AssertionError(f"padding of {type(tree).__name__} is filled, not enumerated")
 
 
-def _range_boxes(tree: Tree, start: int, stop: int) -> list[PaddingBox]:
+def _range_boxes(tree: Tree, names: Sequence[str], start: int, stop: int) -> list[PaddingBox]:
     """The storage boxes of the indices [start, stop): prologue, middle, epilogue."""
     if start >= stop:
         return []
     match tree:
         case Leaf(_, stride):
-            return [PaddingBox(start * stride, ((stop - start, stride),))]
+            return [PaddingBox(start * stride, ((stop - start, stride),), (names[0],))]
         case Split(_, tile, high, low):
             pass
         case _:
             raise AssertionError(f"padding of {type(tree).__name__} is filled, not enumerated")
-    (first, a), (last, b) = divmod(start, tile), divmod(stop, tile)
+    (first, a), (last, b), outer = divmod(start, tile), divmod(stop, tile), names[_levels(low) :]
     if first == last:
-        return _shifted(evaluate_tree(high, first), _range_boxes(low, a, b))
+        return _shifted(evaluate_tree(high, first), _range_boxes(low, names, a, b))
     out: list[PaddingBox] = []
     if a:
-        out += _shifted(evaluate_tree(high, first), _range_boxes(low, a, tile))
+        out += _shifted(evaluate_tree(high, first), _range_boxes(low, names, a, tile))
         first += 1
     if last > first:
-        out += _cross(_range_boxes(high, first, last), _range_boxes(low, 0, tile))
+        out += _cross(_range_boxes(high, outer, first, last), _range_boxes(low, names, 0, tile))
     if b:
-        out += _shifted(evaluate_tree(high, last), _range_boxes(low, 0, b))
+        out += _shifted(evaluate_tree(high, last), _range_boxes(low, names, 0, b))
     return out
 
 
 def _shifted(base: int, boxes: list[PaddingBox]) -> list[PaddingBox]:
-    return [PaddingBox(base + b.dst_base, b.digits) for b in boxes]
+    return [replace(b, dst_base=base + b.dst_base) for b in boxes]
 
 
 def _cross(a: list[PaddingBox], b: list[PaddingBox]) -> list[PaddingBox]:
-    return [PaddingBox(x.dst_base + y.dst_base, x.digits + y.digits) for x in a for y in b]
+    return [PaddingBox(x.dst_base + y.dst_base, x.digits + y.digits, x.names + y.names) for x in a for y in b]

@@ -6,7 +6,7 @@ their offsets are a table that the copy fills in at run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import gcd, lcm, prod
@@ -76,11 +76,15 @@ PairTree: TypeAlias = PairLeaf | PairSplit | PairSwitch | PairTable
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A guard-free part of the copy: bases, affine digits, and tables for offsets that are not affine."""
+    """A guard-free part of the copy: bases, affine digits, and tables for offsets that are not affine.
+
+    names  of the digits: see `digit_names`
+    """
 
     src_base: int
     dst_base: int
     digits: tuple[Digit, ...]
+    names: tuple[str, ...]
     tables: tuple[PairTable, ...] = ()
 
     @property
@@ -167,35 +171,48 @@ def pair_offsets(tree: PairTree, index: int) -> tuple[int, int]:
             return int(src_of(m)[0]), int(dst_of(m)[0])
 
 
-def tree_boxes(tree: PairTree) -> list[Box]:
-    """The guard-free boxes of one root, the full one first."""
+def pair_levels(tree: PairTree) -> int:
+    """The most digits that a box of one root has."""
+    match tree:
+        case PairSplit(_, _, high, low):
+            return pair_levels(high) + pair_levels(low)
+        case PairSwitch(cases=cases):
+            return max(map(pair_levels, cases))
+    return 1
+
+
+def tree_boxes(tree: PairTree, names: Sequence[str]) -> list[Box]:
+    """The guard-free boxes of one root, the full one first; `names` are those of digits, innermost first."""
     match tree:
         case PairLeaf(extent, src, dst):
-            return [Box(0, 0, ((extent, src, dst),))]
+            return [Box(0, 0, ((extent, src, dst),), (names[0],))]
         case PairTable():
-            return [Box(0, 0, (), (tree,))]
+            return [Box(0, 0, (), (), (tree,))]
         case PairSwitch():
             return [
                 replace(box, src_base=box.src_base + start[0], dst_base=box.dst_base + start[1])
                 for start, case in _bounded_cases(tree)
-                for box in tree_boxes(case)
+                for box in tree_boxes(case, names)
             ]
     full, rest = divmod(tree.extent, tree.tile)
     out: list[Box] = []
     if full:
-        for high, low in product(tree_boxes(_truncated(tree.high, full)), tree_boxes(tree.low)):
+        outer = names[pair_levels(tree.low) :]
+        highs, lows = tree_boxes(_truncated(tree.high, full), outer), tree_boxes(tree.low, names)
+        for high, low in product(highs, lows):
             out.append(
                 Box(
                     high.src_base + low.src_base,
                     high.dst_base + low.dst_base,
                     high.digits + low.digits,
+                    high.names + low.names,
                     high.tables + low.tables,
                 )
             )
     if rest:
         src, dst = pair_offsets(tree.high, full)
-        for low in tree_boxes(_truncated(tree.low, rest)):
-            out.append(Box(src + low.src_base, dst + low.dst_base, low.digits, low.tables))
+        for low in tree_boxes(_truncated(tree.low, rest), names):
+            out.append(replace(low, src_base=src + low.src_base, dst_base=dst + low.dst_base))
     return out
 
 

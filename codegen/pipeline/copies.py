@@ -101,7 +101,8 @@ class _Maker:
         dst = self.boxed.dst
         if self.padding is not None:
             if self.boxed.fill_first and dst.slots:
-                first += self.pad(PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),)))
+                every = ((dst.slots - dst.tail, dst.width),)
+                first += self.pad(PaddingBox(dst.bounds[0], every, ("slot",)))
             for pad in self.boxed.pads:
                 launches += self.pad(pad)
         for k, box in enumerate(self.boxed.boxes):
@@ -142,8 +143,7 @@ class _Maker:
     def pad(self, pad: PaddingBox) -> list[Launch]:
         if pad.volume == 0:
             return []
-        box = Box(0, pad.dst_base, tuple((n, 0, stride) for n, stride in pad.digits))
-        return self._box(box, lambda box: padding_box(self.boxed, box, self.target))
+        return self._box(pad.box, lambda box: padding_box(self.boxed, box, self.target))
 
     def _box(self, box: Box, with_elements: Callable[[Box], StridedBox]) -> list[Launch]:
         """The launches of a box, some of whose loops become tables if there are too many."""
@@ -178,11 +178,12 @@ class _Maker:
         if not folded:
             return box
         tables = tuple(_strided_table(*digit) for digit in made.digits(folded))
-        kept = [*made.digits(axis.name for axis in made.axes if axis.name not in folded)]
-        run = made.width // self.boxed.dst.width
+        names = [axis.name for axis in made.axes if axis.name not in folded]
+        kept, run = [*made.digits(names)], made.width // self.boxed.dst.width
         if run > 1:
             kept.append((run, self.boxed.src.width, self.boxed.dst.width))
-        return Box(made.src, made.dst, tuple(kept), box.tables + tables)
+            names.append("run")
+        return Box(made.src, made.dst, tuple(kept), tuple(names), box.tables + tables)
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         if self.simple:

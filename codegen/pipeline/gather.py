@@ -6,7 +6,6 @@ from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.box_copy import copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.boxed_copy import BoxedCopy
-from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import JOIN, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, proven
@@ -53,8 +52,7 @@ def _boxes(copy: BoxedCopy, element: Element, *, padded: bool) -> list[StridedBo
     boxes = [copied_box(copy, box, element, element) for box in by_size if box.volume]
     for pad in copy.pads if padded else ():
         if pad.volume:
-            digits = tuple((n, 0, step) for n, step in pad.digits)
-            boxes.append(padding_box(copy, Box(0, pad.dst_base, digits), element))
+            boxes.append(padding_box(copy, pad.box, element))
     return boxes
 
 

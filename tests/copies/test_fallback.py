@@ -95,7 +95,7 @@ def test_a_schedule_that_does_not_fit_its_box() -> None:
     """The message names the axis, and no process finds the plan in the store."""
 
     def unfit(_: StridedBox, schedules: tuple[Schedule, ...]) -> Schedule:
-        return replace(schedules[0], mode="run", transpose=None, outer=("d0", "strip"), inner=("d1",))
+        return replace(schedules[0], mode="run", transpose=None, outer=("i", "strip"), inner=("j",))
 
     with pytest.warns(tj.FallbackWarning, match="expected axis strip in"):
         program = compile_copy(requested(unfit))

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 from hypothesis import given
 
+from codegen.maps.digit_names import digit_names
 from codegen.maps.digit_trees import Leaf, Split, Switch, Tree, evaluate_tree
 from codegen.maps.refine import (
     Box,
@@ -16,6 +17,7 @@ from codegen.maps.refine import (
     PairTree,
     coalesce_pair,
     count_boxes,
+    pair_levels,
     pair_offsets,
     refine,
     tabulate,
@@ -55,10 +57,17 @@ def test_refining_keeps_both_sides(pair: tuple[Tree, Tree]) -> None:
 @given(tree_pairs())
 def test_boxes_hold_every_index_once(pair: tuple[Tree, Tree]) -> None:
     tree = coalesce_pair(refine(*pair))
-    boxes = tree_boxes(tree)
+    boxes = named_boxes(tree)
     assert sorted(p for box in boxes for p in pairs_of_box(box)) == sorted(wanted(*pair))
     assert sum(box.volume for box in boxes) == pair[0].extent
     assert count_boxes(tree) == len(boxes)
+
+
+def named_boxes(tree: PairTree) -> list[Box]:
+    """The boxes of a tree, whose digits have names."""
+    boxes = tree_boxes(tree, digit_names((0,), pair_levels(tree)))
+    assert all(len({*box.names}) == len(box.digits) for box in boxes)
+    return boxes
 
 
 def _has_table(tree: PairTree) -> bool:
@@ -90,6 +99,6 @@ def test_tiles_of_three_and_four_need_one_period_of_twelve() -> None:
     three = Split(48, 3, Leaf(16, 5), Leaf(3, 1))
     four = Split(48, 4, Leaf(12, 7), Leaf(4, 1))
     tree = refine(three, four)
-    assert sorted(p for box in tree_boxes(tree) for p in pairs_of_box(box)) == sorted(wanted(three, four))
-    tables = [t for box in tree_boxes(tree) for t in box.tables]
+    assert sorted(p for box in named_boxes(tree) for p in pairs_of_box(box)) == sorted(wanted(three, four))
+    tables = [t for box in named_boxes(tree) for t in box.tables]
     assert [t.extent for t in tables] == [12]

@@ -14,7 +14,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
-from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.maps.refine import Box, Digit, PairLeaf, PairSplit, PairTable, PairTree
 from codegen.pipeline.verify import (
     check_box_bounds,
     check_injective,
@@ -130,37 +130,40 @@ def test_3_bounds(tiled: BoxedCopy, side: str) -> None:
     check_range(side, 0, 8, (0, 8))
 
 
+def box(digits: tuple[Digit, ...], tables: tuple[PairTable, ...] = ()) -> Box:
+    """Some digits of a copy."""
+    return Box(0, 0, digits, tuple("ij"[: len(digits)]), tables)
+
+
 def test_4_destination_written_twice() -> None:
-    check_injective(Box(0, 0, ((4, 4, 4), (5, 80, 16))))
+    check_injective(box(((4, 4, 4), (5, 80, 16))))
     for digits in (((4, 4, 4), (5, 80, 12)), ((4, 4, 0),), ((4, 4, 4), (5, 80, -12))):
         with pytest.raises(KernelError, match="destination stride"):
-            check_injective(Box(0, 0, digits))
+            check_injective(box(digits))
     twice = PairTable(4, lambda m: m, lambda m: m // 2)
     with pytest.raises(KernelError, match="destination offset 0 is written twice"):
-        check_injective(Box(0, 0, (), (twice,)))
+        check_injective(box((), (twice,)))
 
 
 def test_5_regrouping() -> None:
     """A loop of 12 over digits 3 and 4 whose strides leave a hole between them."""
     copy = copy_of("u32[3,4]{1,0}")
-    whole = Box(0, 0, ((3, 16, 16), (4, 4, 4)))
+    whole = box(((3, 16, 16), (4, 4, 4)))
     before = copied_box(copy, whole, U32, U32)
     after = normal(before)
     check_regrouping(before, after)
     assert [axis.extent for axis in after.axes] == [12]
     with pytest.raises(KernelError, match="stands for no digits"):
-        check_regrouping(copied_box(copy, Box(0, 0, ((3, 20, 16), (4, 4, 4))), U32, U32), after)
+        check_regrouping(copied_box(copy, box(((3, 20, 16), (4, 4, 4))), U32, U32), after)
     with pytest.raises(KernelError, match="loops of"):
-        check_regrouping(copied_box(copy, Box(0, 0, ((3, 16, 16), (5, 4, 4))), U32, U32), after)
+        check_regrouping(copied_box(copy, box(((3, 16, 16), (5, 4, 4))), U32, U32), after)
 
 
 @pytest.mark.parametrize(("dst", "src"), [(-4, -8), (-4, 8), (4, -8)])
 def test_5_backwards(dst: int, src: int) -> None:
     """Digits that walk one side backwards are reversed on both sides together."""
     copy = copy_of("u32[3,4]{1,0}")
-    before, other = (
-        copied_box(copy, Box(0, 0, ((3, 80, 64), (4, step, dst))), U32, U32) for step in (src, -src)
-    )
+    before, other = (copied_box(copy, box(((3, 80, 64), (4, step, dst))), U32, U32) for step in (src, -src))
     check_regrouping(before, normal(before))
     with pytest.raises(KernelError, match="stands for no digits"):
         check_regrouping(other, normal(before))
