@@ -36,7 +36,7 @@ def test_the_copy_matches_its_golden_file() -> None:
 
 
 def test_the_kernel_matches_its_golden_file() -> None:
-    golden = (GOLDEN / "loops" / "blend.txt").read_text()
+    golden = (GOLDEN / "stages" / "kernel_blend.txt").read_text()
     lines = [line.strip() for block in blocks(KERNEL) for line in block.splitlines()]
     assert len(lines) > 12
     for line in lines:

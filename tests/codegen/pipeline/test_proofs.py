@@ -16,10 +16,13 @@ from codegen.pipeline.proofs import given_of, prove_launch
 from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.launch import Launch
+from codegen.schedule.machine import described
 from codegen.support.errors import KernelError
-from tests.codegen.emit.test_copy_goldens import NAMES, one_machine, program_of, virtual
+from tests.codegen.emit.golden_copies import COPIES, virtual
+from tests.codegen.emit.golden_texts import SIZES
 from tests.codegen.simd.cases import GROUPS, cases
 from tests.tools.extent import few_by_default
+from tests.tools.goldens import MACHINE
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
 from tilejit.programs.copy_programs import copy_program
@@ -27,7 +30,12 @@ from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import single_pass_unpack
 from tilejit.programs.tuning import DEFAULT
 
-__all__ = ["one_machine"]
+
+@pytest.fixture(autouse=True)
+def one_machine() -> Iterator[None]:
+    """Schedules depend on the machine."""
+    with described(MACHINE):
+        yield
 
 
 def launches_of(program: CopyProgram) -> Iterator[Launch]:
@@ -38,10 +46,12 @@ def launches_of(program: CopyProgram) -> Iterator[Launch]:
             yield launch.misaligned
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_golden_copy_is_proven(name: str) -> None:
-    for launch in launches_of(program_of(name)):
-        assert prove_launch(launch)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", COPIES)
+def test_every_golden_copy_is_proven(name: str, size: str) -> None:
+    with described(COPIES[name].machine):
+        for launch in launches_of(COPIES[name].program(SIZES[size])):
+            assert prove_launch(launch)
 
 
 UNEVEN_PACKS = (
@@ -143,10 +153,11 @@ def check_that_each_byte_counts(launch: Launch) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COPIES)
 def test_one_byte_less_is_refused_in_golden_copies(name: str) -> None:
-    for launch in boxes_of(program_of(name)):
-        check_that_each_byte_counts(launch)
+    with described(COPIES[name].machine):
+        for launch in boxes_of(COPIES[name].program()):
+            check_that_each_byte_counts(launch)
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -3,7 +3,7 @@
     python -m tests.tools.mutants                          # all mutants, the default run of the tests
     python -m tests.tools.mutants --full                   # the complete run of the tests
     python -m tests.tools.mutants --list
-    python -m tests.tools.mutants --only fence-dropped --tests tests/codegen/emit/test_copy_goldens.py
+    python -m tests.tools.mutants --only fence-dropped --tests tests/codegen/emit/test_goldens.py
 
 Results are kept: a run that was interrupted goes on where it ended, as long as the sources are the same.
 A mutant that was named with `--only` always runs again. The exit code is 0 if no mutant is stale and at least

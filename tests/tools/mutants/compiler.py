@@ -52,21 +52,21 @@ PASSES_AND_SCHEDULES = (
         "A transpose streams lines to rows that do not begin on a line.",
         "if r % side or any(x.dst % LINE_BYTES for x in box.axes if x not in rows):",
         "if r % side:",
-        ("test_copy_goldens", "test_transposes"),
+        ("test_goldens", "test_transposes"),
     ),
     Mutant(
         "lanes-in-any-order",
         "An instruction is selected for its shape, whatever order of lanes it makes.",
         "        if made.ravel()[: len(wanted)].tolist() != list(wanted):",
         "        if False:",
-        ("test_copy_goldens", "test_pack.", "test_copyto"),
+        ("test_goldens", "test_pack.", "test_copyto"),
     ),
     Mutant(
         "beyond-the-last-group",
         "The last super-vector stores lanes after the last group.",
         "return followed(loop, bodies, 1)",
         "return followed(loop, bodies, 0)",
-        ("test_copy_goldens", "test_copyto", "test_cases"),
+        ("test_goldens", "test_copyto", "test_cases"),
     ),
     Mutant(
         "fold-drops-run",
@@ -83,7 +83,7 @@ EMITTED_CODE = (
         "A kernel with streaming stores returns without a fence.",
         "if not streams(function.body):",
         "if True:",
-        ("test_goldens", "test_copy_goldens"),
+        ("test_goldens",),
     ),
     Mutant(
         "panel-forgets-rest",
