@@ -78,7 +78,8 @@ class Copy:
         if size is None:
             steps += [launch.misaligned.step for launch in program.launches if launch.misaligned]
         for kernel in dict.fromkeys(step.kernel for step in steps):
-            axes = dict.fromkeys(f"# {step.axes}\n" for step in steps if step.kernel == kernel)
+            own = dict.fromkeys(step.axes for step in steps if step.kernel == kernel)
+            axes = [f"# {each}\n" for each in own if each]
             parts.append(Part(KERNEL, "".join(axes) + kernel.source, is_result=True))
         return parts
 
