@@ -122,16 +122,20 @@ def copyto(title: str, dst: NDArray[Any], src: NDArray[Any], machine: Machine = 
 
 def transpose(
     source: DTypeLike,
-    dims: tuple[int, ...],
+    dims: tuple[int, int],
     machine: Machine,
     target: DTypeLike = None,
+    pitch: int = 0,
     stages: Mapping[str, Any] | None = None,
 ) -> Copy:
-    """A transpose of an array in C order, possibly to another dtype."""
+    """A transpose of an array in C order, possibly to another dtype, or to rows that are `pitch` apart."""
+    rows, columns = dims
     src = virtual(dims, source).T
-    dst = virtual(src.shape, src.dtype if target is None else target)
-    to = "" if target is None else f" to {dst.dtype}"
-    return replace(copyto(f"{src.dtype}{[*dims]} transposed{to}", dst, src, machine), stages=stages)
+    dst = virtual((columns, pitch or rows), src.dtype if target is None else target)[:, :rows]
+    title = f"{src.dtype}{[*dims]} transposed"
+    title += "" if target is None else f" to {dst.dtype}"
+    title += f", a row every {pitch} elements" if pitch else ""
+    return replace(copyto(title, dst, src, machine), stages=stages)
 
 
 def permute(dtype: DTypeLike, dims: tuple[int, ...], order: tuple[int, ...], machine: Machine) -> Copy:
@@ -199,12 +203,12 @@ COPIES = {
     "gather_tiles_f32_8x128": gather_tiles("f32[1000,300]{1,0:T(8,128)}", [4, 0, 4]),
     "transpose_u8_in_cache": transpose("u1", (300, 200), CACHED),
     "transpose_u8_streamed": transpose("u1", (512, 1024), STREAMED),
-    "transpose_u8_staged": transpose("u1", (5123, 701), STREAMED),
+    "transpose_u8_staged": transpose("u1", (4096, 701), STREAMED, pitch=4099),
     "transpose_u8_short_source_rows": in_brief(transpose("u1", (12000, 13), CACHED)),
     "transpose_u16_short_rows": in_brief(transpose("u2", (12, 4000), STREAMED)),
     "transpose_u32_in_cache": transpose("u4", (300, 200), CACHED),
     "transpose_u32_streamed": transpose("u4", (512, 1024), STREAMED),
-    "transpose_u32_staged": transpose("u4", (1003, 701), STREAMED),
+    "transpose_u32_staged": transpose("u4", (1024, 701), STREAMED, pitch=1027),
     "transpose_u64_swapped": in_brief(transpose("<u8", (300, 200), CACHED, ">u8")),
     "transpose_f32_to_bf16": transpose("f4", (1920, 3072), STREAMED, BF16, stages={}),
     "transpose_f32_to_bf16_in_cache": in_brief(transpose("f4", (300, 200), CACHED, BF16)),
