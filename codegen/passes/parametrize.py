@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from codegen.ir.strided_box import Element, Side
@@ -88,19 +88,23 @@ def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
     return Loop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
 
 
-def axis_names(nest: CopyNest, schedule: Schedule) -> str:
-    """The axis of the copy for each loop of its kernel: "a = d2, i = d0, j = d1".
+def axis_names(nest: CopyNest, schedule: Schedule, extents: Mapping[str, int]) -> str:
+    """The axes of a box that its kernel loops over, and their extents: "a = tile_i (3), x = j (128)"."""
+    named = zip(loop_names(nest), (x.axis for x in nest.around), strict=True)
+    found: list[tuple[str, tuple[str, ...]]] = [(name, (axis,)) for name, axis in named if name != axis]
+    cut, inner, loops = schedule.transpose, schedule.inner, [x.axis for x in nest.loops]
+    if cut is not None:
+        found += [("layer", (cut.layers,))] if cut.layers else []
+        found += [("row", cut.rows), ("column", cut.columns)]
+    elif sorted(loops) == ["column", "row"]:
+        found += [("row", inner[1:2]), ("column", (inner[0], *inner[2:]))]
+    elif inner:
+        found.append((" and ".join(loops), inner))
+    return ", ".join(f"{name} = {' '.join(_sized(x, extents) for x in axes)}" for name, axes in found)
 
-    row, column    those of a transpose
-    inside         the axes of the inner loops of other copies
-    """
-    named = zip(loop_names(nest), nest.around, strict=True)
-    own = [f"{name} = {loop.axis}" for name, loop in named if name != loop.axis]
-    cut = schedule.transpose
-    if cut is None:
-        return ", ".join([*own, f"inside = {' '.join(schedule.inner)}"] if schedule.inner else own)
-    own += [f"layer = {cut.layers}"] if cut.layers else []
-    return ", ".join([*own, f"row = {' '.join(cut.rows)}", f"column = {' '.join(cut.columns)}"])
+
+def _sized(axis: str, extents: Mapping[str, int]) -> str:
+    return f"{axis} ({extents[axis]})" if axis in extents else axis
 
 
 def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:

@@ -54,5 +54,5 @@ def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool) -> JoinedBoxes | N
     pads = padded and (copy.fill_first or any(pad.volume for pad in copy.pads))
     if chunks is None or pads:
         return None
-    axes = tuple(f"d{k}" for k in range(len(chunks.outer)))
+    axes = tuple(f"joined{k}" for k in range(len(chunks.outer)))
     return JoinedBoxes(Schedule("chunks", axes, (), stream=stream), chunks)

@@ -161,9 +161,9 @@ def explain(
     >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest.rstrip())
     src: f32, 32 bits, counted in bytes
     dst: f32, 32 bits, counted in bytes
-    for d1 in 5:
-        for d0 in 3:
-            dst[12*d1 + 4*d0] = src[4*d1 + 20*d0]
+    for j in 5:
+        for i in 3:
+            dst[12*j + 4*i] = src[4*j + 20*i]
     >>> x = np.zeros((1000, 300), np.float32)
     >>> len(tilejit.explain("blis-a", x, mr=4).steps) > 0
     True

@@ -50,8 +50,8 @@ LAYOUTS = (
     Mutant(
         "padding-slot-missed",
         "The first padding slot of a partial tile is left as it was.",
-        "for b in _range_boxes(tree.low, extent % tile, tree.low.extent)",
-        "for b in _range_boxes(tree.low, extent % tile + 1, tree.low.extent)",
+        "_range_boxes(tree.low, names, extent % tile, tree.low.extent)",
+        "_range_boxes(tree.low, names, extent % tile + 1, tree.low.extent)",
         ("test_padding", "test_pack."),
     ),
     Mutant(
