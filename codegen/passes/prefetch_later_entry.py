@@ -39,24 +39,29 @@ def prefetch_later_entry(function: Function, nest: CopyNest) -> Function:
 
 def _in_entry(node: For, nest: CopyNest) -> For:
     """The loop over entries, which requests the lines of a later entry, or computes the distance to them."""
-    numbered = (k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
-    first = expect(numbered, "a statement", f"the loop over {node.index}")
-    begins, body = node.body[:first], node.body[first:]
     later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
-    if nest.reads_in_order:
-        requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
-        requests, body = (_run_ahead if len(nest.loops) == 1 else _rows_ahead)(requests, body, nest)
-    else:
+    if not nest.reads_in_order:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
-        requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
-    return replace(node, body=(*begins, *requests, *body))
+        return _after_views(node, *requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
+    requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
+    if len(nest.loops) > 1:
+        return _after_views(_rows_ahead(node, nest), *requests)
+    (run,) = nest.loops
+    apart = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, run.extent), 0)))
+    return _after_views(_run_ahead(node, nest), *requests, apart)
 
 
-def _run_ahead(requests: Body, body: Body, nest: CopyNest) -> tuple[Body, Body]:
+def _after_views(node: For, *requests: Statement) -> For:
+    """A loop with statements after its views."""
+    numbered = (k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
+    first = expect(numbered, "a statement", f"the loop over {node.index}")
+    return replace(node, body=(*node.body[:first], *requests, *node.body[first:]))
+
+
+def _run_ahead(node: For, nest: CopyNest) -> For:
     """Each line of a run requests the line a page ahead; past the end, these are lines of a later run."""
     (run,), src = nest.loops, sides_of(nest).src
-    apart = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, run.extent), 0)))
 
     def there(at: Term) -> Statement:
         return Call("prefetch_line", (plus(src, at, "later"),))
@@ -73,11 +78,20 @@ def _run_ahead(requests: Body, body: Body, nest: CopyNest) -> tuple[Body, Body]:
             return (replace(node, body=(either, *node.body)),)
         return (node,)
 
-    return (*requests, apart), rewrite_body(body, ahead)
+    return replace(node, body=rewrite_body(node.body, ahead))
 
 
-def _rows_ahead(requests: Body, body: Body, nest: CopyNest) -> tuple[Body, Body]:
+def _rows_ahead(node: For, nest: CopyNest) -> For:
     """Request the packed rows of a later entry before these are deinterleaved."""
     line = Call("prefetch_line", (plus(sides_of(nest).src, "prefetch_distance", "x"),))
     size = times(nest.loops[0].extent, int_size(nest.loops[0].src))
-    return (*requests, loop("x", 0, size, line, step=LINE_BYTES)), body
+    innermost = nest.around[-1].axis if nest.around else node.index
+
+    def ahead(node: Statement) -> Body:
+        if isinstance(node, For) and node.index == innermost:
+            return (_after_views(node, loop("x", 0, size, line, step=LINE_BYTES)),)
+        return (node,)
+
+    (made,) = rewrite_body((node,), ahead)
+    assert isinstance(made, For), "a loop stays a loop"
+    return made

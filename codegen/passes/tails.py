@@ -55,6 +55,8 @@ def clamped(loop: For, vectors: Vectors, latest: Index) -> For:
     before:  for row in row_tile..row_stop: …
     after:   for row_block in row_tile..row_stop step 16: row = min(row_block, rows - 16); … [16]
     """
+    if vectors.count == 1:
+        return whole(loop, vectors)
     index = f"{loop.index}_block"
     first = let(loop.index, least(index, latest))
     return replace(whole(loop, vectors), index=index, body=(first, *vectors.body))

@@ -20,12 +20,12 @@ from codegen.ir.building import (
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Carried, For, If, Prefetch, Statement, Store
+from codegen.ir.nodes import Carried, For, If, Prefetch, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each, IndexValue, Op
 from codegen.passes.short_rows import short_rows
-from codegen.passes.sides import sides_of
+from codegen.passes.sides import first_sides, sides_of
 from codegen.passes.stage_tiles import stored_in
 from codegen.passes.tails import Vectors, clamped
 from codegen.passes.transposed_blocks import (
@@ -54,21 +54,27 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
 
     If lines are streamed from the first one of each result row on, blocks begin where lines do:
 
-    after:   head = -dst % 64 // 4; stop = rows - (rows - head) % 16
+    after:   head = -dst % 64 // 4; stop = rows - (rows - head) % 16           once
              rows 0..head if row_tile == 0, and rows stop..rows if row_stop == rows, through the cache
              for row in row_tile + head..min(row_stop + head, stop) step 16: …
     """
     first_block = nest.order[-1 if nest.obeying(LanesBeyond) else -2]
     first_inner = nest.order[len(nest.outer)]
 
+    dst = sides_of(nest).dst
+    ends = _line_ends(nest) if _finds_lines(nest) else ()
+
     def changed(node: Statement) -> Body:
+        if isinstance(node, View) and node.name == dst:
+            return node, *ends
         if not isinstance(node, For):
             return (node,)
         is_block = node.index == first_block and not _is_drain(node, nest)
         edges = _edges(nest) if _finds_lines(nest) and node.index == first_inner else ()
         return *edges, _blocks(node, nest) if is_block else node
 
-    return rewrite_body(body, changed)
+    made = rewrite_body(body, changed)
+    return (*ends, *made) if dst == first_sides(nest).dst else made
 
 
 def _is_drain(node: For, nest: CopyNest) -> bool:
@@ -112,12 +118,21 @@ def _blocks(node: For, nest: CopyNest) -> For:
     return loop("diagonal", first, last, down, step=size)
 
 
-def _edges(nest: CopyNest) -> tuple[Statement, ...]:
-    """The rows of a tile before the first line of the destination and after the last one, in narrow blocks.
+def _line_ends(nest: CopyNest) -> Body:
+    """The first row that begins a line of the destination, and the one after the last line.
 
-    If no element begins a line, these are all rows.
+    If no element begins a line, no row does.
     """
-    b, dst = block_of(nest), sides_of(nest).dst
+    b, dst, count = block_of(nest), sides_of(nest).dst, nest.axis("row").extent
+    begins = (compare(rest(dst, b.width), "eq", 0),) if b.width > 1 else ()
+    head = let("head", quotient(rest(times(dst, -1), LINE_BYTES), b.width))
+    after = let("stop", minus(count, rest(minus(count, "head"), b.shape[0])))
+    return If(begins, (head,), (let("head", count),)) if begins else head, after
+
+
+def _edges(nest: CopyNest) -> tuple[Statement, ...]:
+    """The rows of a tile before the first line of the destination and after the last, in narrow blocks."""
+    b = block_of(nest)
     narrow = replace(b, shape=block_shape(b.width, EDGE_BLOCK))
     (rows, columns), count = narrow.shape, nest.axis("row").extent
     (row_tile, *_), (column_tile, *_) = nest.tiles("row"), nest.tiles("column")
@@ -129,12 +144,7 @@ def _edges(nest: CopyNest) -> tuple[Statement, ...]:
         inner = clamped(across, block, minus(nest.axis("column").extent, columns))
         return clamped(down, Vectors(rows, (inner,)), minus(count, rows))
 
-    begins = (compare(rest(dst, b.width), "eq", 0),) if b.width > 1 else ()
-    head = let("head", quotient(rest(times(dst, -1), LINE_BYTES), b.width))
-    after = let("stop", minus(count, rest(minus(count, "head"), b.shape[0])))
     return (
-        If(begins, (head,), (let("head", count),)) if begins else head,
-        after,
         If((compare(row_tile.index, "eq", 0),), (edge(0, "head"),)),
         If((compare("row_stop", "eq", count),), (edge("stop", count),)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from codegen.ir.blocks import block_shape
 from codegen.ir.streams import Stream
@@ -104,7 +104,7 @@ def _panels(cut: TransposeSchedule, columns: int, layers: tuple[Loop, ...]) -> L
     """Panels of columns and of layers, and the caller's super-vectors inside."""
     found = [Tile("column", cut.tile[1], "panel", -(-columns // cut.tile[1]))]
     inner = ("row",) if cut.block == "short" else ("column", "row")
-    if cut.strips and cut.block != "short":
+    if cut.strips and cut.block != "short" and cut.strips[1] < cut.tile[1]:
         found.append(Tile("column", cut.strips[1], "strip"))
         inner = ("column_strip", *inner)
     for layer in layers:
@@ -125,16 +125,20 @@ def _tiles(cut: TransposeSchedule) -> Levels:
     sizes = [outer]
     if strips is not None and strips != cut.tile:
         sizes.append(cut.tile if outer == strips else strips)
-    found: list[Tile] = []
     axes = ("row",) if cut.block == "short" and "columns" not in cut.loops else ("row", "column")
-    for size in sizes:
-        level: Literal["tile", "strip"] = "strip" if size == strips else "tile"
-        found += [Tile(axis, size[axis == "column"], level) for axis in axes]
-    names = {"rows": found[0].index, "columns": found[-1 if len(sizes) == 1 else 1].index}
+    around, *inside = ([_tile(axis, size, strips) for axis in axes] for size in sizes)
+    smaller = [x for tiles in inside for x, outer in zip(tiles, around, strict=True) if x.size != outer.size]
+    names = {"rows": around[0].index, "columns": around[-1].index}
     down = ("row", "column") if cut.order == "rows" else ("column", "row")
-    inner = [f"{axis}_{found[-1].level}" for axis in down] if len(sizes) > 1 else []
+    inner = sorted(smaller, key=lambda x: down.index(x.axis))
     blocks = ("row",) if cut.block == "short" else down
-    return found, (*(names.get(x, x) for x in cut.loops), *inner, *blocks)
+    found = [*around, *smaller]
+    return found, (*(names.get(x, x) for x in cut.loops), *(x.index for x in inner), *blocks)
+
+
+def _tile(axis: str, size: tuple[int, int], strips: tuple[int, int] | None) -> Tile:
+    """The tile of an axis of rows and columns, or that of the caller's super-vectors."""
+    return Tile(axis, size[axis == "column"], "strip" if size == strips else "tile")
 
 
 def _side(
