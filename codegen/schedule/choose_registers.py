@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from codegen.analysis.bodies import flat, full_blocks, may_shift, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
@@ -66,7 +67,8 @@ class _Choice:
             between=len(block.between),
             side=block.side,
             columns=block.columns,
-            rest=self.vector_loop(block.inner, (*around, loop.index, *block.between)),
+            # The lines of blocks are not streamed, so those beside them aren't either.
+            rest=replace(self.vector_loop(block.inner, (*around, loop.index, *block.between)), streamed=""),
             row_tail=self.may_leave(loop, block.side),
             lane_tail=self.may_leave(block.inner, block.side),
         )

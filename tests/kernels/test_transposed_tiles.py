@@ -92,3 +92,12 @@ def test_overlapping_arrays_run_as_written() -> None:
     tj.kernel(turned)(a, a)
     turned(b, b)
     assert a.tobytes() == b.tobytes()
+
+
+def test_transposed_blocks_are_not_streamed() -> None:
+    """Blocks are stored through the cache, so no schedule says otherwise; large arrays run in tiles."""
+    a, c = sides((64, 64))
+    kernel = tj.kernel(turned)
+    kernel(a, c)
+    assert "streaming" not in kernel.schedule
+    assert "tiles 128x256 where arrays are large" in kernel.schedule

@@ -129,7 +129,6 @@ KERNELS = {
     "kernel_blend_divisible": Kernel(blend, "f32:2 f32:1 f32:2", {"tail": "assume_divisible"}, in_brief=True),
     "kernel_sum": Kernel(total, "f32:1", {"vectorize_reductions": True}),
     "kernel_transposed": Kernel(transposed, "f32:2 f32:2"),
-    "kernel_transposed_streamed": Kernel(transposed, "f32:2 f32:2", form="streaming_kernel", in_brief=True),
     "kernel_transposed_in_tiles": Kernel(transposed, "f32:2 f32:2", form="tiled_kernel", in_brief=True),
     "kernel_looked_up": Kernel(looked_up, "f32:1 i64:1 f32:1"),
     "kernel_stretched_shifted": Kernel(stretched, "f32:1 f32:1", {"tail": "shift"}, in_brief=True),
