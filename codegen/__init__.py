@@ -80,6 +80,7 @@ if _TYPE_CHECKING:
     from codegen.ir.print_names import mlir_type as mlir_type
     from codegen.ir.printer import FunctionPrinter as FunctionPrinter
     from codegen.ir.printer import format_function as format_function
+    from codegen.ir.streams import Stream as Stream
     from codegen.ir.strided_box import Element as Element
     from codegen.ir.values import Const as Const
     from codegen.ir.values import IndexValue as IndexValue
@@ -120,10 +121,11 @@ if _TYPE_CHECKING:
     from codegen.maps.windows import window_map as window_map
     from codegen.passes.add_disjoint_bits import add_disjoint_bits as add_disjoint_bits
     from codegen.passes.drop_empty import drop_empty as drop_empty
+    from codegen.passes.name_loops import name_loops as name_loops
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
-    from codegen.passes.tile import TiledLoops as TiledLoops
+    from codegen.passes.tile import tile as tile
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
@@ -132,7 +134,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.index_limits import limits_call as limits_call
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
-    from codegen.pipeline.loops import tile_function as tile_function
+    from codegen.pipeline.loops import schedule_function as schedule_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
     from codegen.pipeline.program import CopyProgram as CopyProgram
     from codegen.pipeline.program import footprint_bytes as footprint_bytes
@@ -191,16 +193,22 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
     from codegen.schedule.call_limits import may_stage_digits as may_stage_digits
+    from codegen.schedule.check_loops import read_loop_directives as read_loop_directives
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
+    from codegen.schedule.choose_strips import choose_strips as choose_strips
     from codegen.schedule.choose_strips import strips_text as strips_text
+    from codegen.schedule.choose_tiles import choose_tiles as choose_tiles
+    from codegen.schedule.choose_tiles import choose_transposed_tiles as choose_transposed_tiles
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
-    from codegen.schedule.choose_tiles import transposed_tile as transposed_tile
+    from codegen.schedule.directives import Directive as Directive
     from codegen.schedule.directives import Tail as Tail
+    from codegen.schedule.directives import Tile as Tile
     from codegen.schedule.directives import Vectorize as Vectorize
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
+    from codegen.schedule.loop_groups import outermost as outermost
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.read_directives import check_calls as check_calls
-    from codegen.schedule.read_directives import read_directives as read_directives
+    from codegen.schedule.read_directives import refuse_directive as refuse_directive
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
     from codegen.schedule.vector_size import MOST_DIMS as MOST_DIMS
@@ -270,6 +278,7 @@ _HOMES = {
     "ir.print_index": "SsaNames",
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",
+    "ir.streams": "Stream",
     "ir.strided_box": "Element",
     "ir.values": "Const IndexValue Load Local Op Reduce Value",
     "ir.visit": "constant_trips parts values_of",
@@ -285,15 +294,16 @@ _HOMES = {
     "maps.windows": "moved_map tight_map window_map",
     "passes.add_disjoint_bits": "add_disjoint_bits",
     "passes.drop_empty": "drop_empty",
+    "passes.name_loops": "name_loops",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",
-    "passes.tile": "TiledLoops",
+    "passes.tile": "tile",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
     "pipeline.index_limits": "limits_call",
-    "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
+    "pipeline.loops": "Vectorized loop_kernel schedule_function vectorize_function",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",
@@ -320,13 +330,15 @@ _HOMES = {
     "schedule.call_limits": (
         "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES TRANSPOSES may_stage_digits"
     ),
+    "schedule.check_loops": "read_loop_directives",
     "schedule.choose_lanes": "choose_shape",
-    "schedule.choose_strips": "strips_text",
-    "schedule.choose_tiles": "runs_in_tiles transposed_tile",
-    "schedule.directives": "Tail Vectorize",
+    "schedule.choose_strips": "choose_strips strips_text",
+    "schedule.choose_tiles": "choose_tiles choose_transposed_tiles runs_in_tiles",
+    "schedule.directives": "Directive Tail Tile Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
+    "schedule.loop_groups": "outermost",
     "schedule.machine": "machine",
-    "schedule.read_directives": "check_calls read_directives",
+    "schedule.read_directives": "check_calls refuse_directive",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",

@@ -38,6 +38,21 @@ def vector_nest(loop: For) -> list[For]:
     return []
 
 
+def perfect_nest(loop: For) -> list[For]:
+    """The loop and the loops perfectly nested in it that may run in another order, unless accesses forbid it.
+
+    Their bounds do not use each other's indices. A loop that carries a value is alone.
+    """
+    nest = [loop]
+    while not loop.carried and len(loop.body) == 1 and isinstance(loop.body[0], For):
+        loop = loop.body[0]
+        used = set[str]().union(*map(index_symbols, (*loop.lower, *loop.upper)))
+        if loop.carried or used & {outer.index for outer in nest}:
+            break
+        nest.append(loop)
+    return nest
+
+
 def strip_around(loop: For) -> tuple[str, int] | None:
     """The index of the loop over strips and the iterations of a strip, if the loop runs over one; else None.
 
@@ -88,11 +103,6 @@ def _is_lane_mask(value: Value, loop: For) -> bool:
         case Op("lt" | "gt", (IndexValue(index), IndexValue(bound))):
             return index == index_symbol(loop.index) and bound in loop.upper
     return False
-
-
-def may_shift(loop: For) -> bool:
-    """Whether iterations may run twice: the loop does not read arrays that it writes, and carries nothing."""
-    return not loop.carried and not stored(loop.body) & read(loop.body)
 
 
 def stored(body: tuple[Statement, ...]) -> set[str]:

@@ -53,6 +53,11 @@ class Dependence:
         return self.earlier.subscripts == self.later.subscripts
 
     def __str__(self) -> str:
+        return f"{self.reason} of the super-vector"
+
+    @property
+    def reason(self) -> str:
+        """Why the later access must follow."""
         phrase = {
             (True, False): "is written and {} read",
             (False, True): "is read and {} written",
@@ -60,9 +65,7 @@ class Dependence:
         }[self.earlier.stores, self.later.stores]
         around = (loop.node.index for loop in self.earlier.loops if loop.number == self.loop)
         index = expect(around, f"loop {self.loop}", self.earlier)
-        return (
-            f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index} of the super-vector"
-        )
+        return f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index}"
 
 
 class _Exclusive(NamedTuple):
@@ -134,35 +137,47 @@ def first_dependence(
     return None
 
 
-def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
-    """Whether a dependence goes forward along one of these loops and back along an inner one.
+Blocks: TypeAlias = Sequence[tuple[str, int]]
+"""Loops, outermost first: for each, a loop of the function, and its iterations in one of theirs."""
 
-    Such loops cannot be tiled.
 
-        for i: for j: A[i, j] = A[i - 1, j + 1]     True: it reads from a later tile
-        for i: for j: A[i, j] = A[i - 1, j - 1]     False
+def first_reversed(accesses: Sequence[Access], order: Blocks, lanes: Mapping[str, int]) -> Dependence | None:
+    """The first dependence that another order of perfectly nested loops would reverse, or None.
 
-    Loops that are marked as parallel carry no dependence.
+    order  the loops, over tiles and over what is in a tile
+    lanes  the iterations of each loop that run together, of loops around these ones as well
+
+        for i: for j: A[i, j] = A[i - 1, j + 1]     order i 8, j 8, i 1, j 1 -> i: it reads from a later tile
+        for i: for j: A[i, j] = A[i - 1, j - 1]     order i 8, j 8, i 1, j 1 -> None
+        for i: for j: A[i, j] = A[i - 1, j + 1]     order j 1, i 1 -> i: it reads what a later j writes
+
+    Loops that are marked as parallel carry no dependence. The lanes are legal without the new order.
     """
+    names = [name for name, _ in order]
     for earlier in accesses:
         for later in accesses:
             if earlier.array != later.array or not (earlier.stores or later.stores):
                 continue
             common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
-            if band[0] not in common:
-                continue
-            system = _system_of(earlier, later)
+            known = {loop.node.index: loop for loop in common}
+            system = _system_of(earlier, later) if names[0] in known else None
             if system is None:
                 continue
+            around = [(name, lanes.get(name, 1)) for name in known if name not in names]
+            around = around[: next(k for k, name in enumerate(known) if name in names)]
             for level, carrier in enumerate(common):
-                if carrier not in band or carrier.node.parallel:
+                if carrier.node.parallel:
                     continue
                 zero = [_distance(outer) for outer in common[:level]]
-                for inner in common[level + 1 :]:
-                    back = [_distance(carrier) - Affine(1), _distance(inner) * -1 - Affine(1)]
-                    if inner in band and system.feasible(zero, back):
-                        return True
-    return False
+                for back in (loop for loop in common[level + 1 :] if loop.node.index in names):
+                    before = [*around, *order[: names.index(back.node.index)]]
+                    rows = [_distance(carrier) - Affine(1), _distance(back) * -1 - Affine(1)]
+                    for name, size in before:
+                        apart = _distance(known[name])
+                        rows += [Affine(size - 1) - apart, Affine(size - 1) + apart]
+                    if system.feasible(zero, rows):
+                        return Dependence(carrier.number, earlier, later)
+    return None
 
 
 def _carried_by(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codegen.analysis.bounds import extremes, known_sizes
-from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
+from codegen.ir.index import Index, add_indices, scale_index
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import trips_between
 from codegen.support.errors import KernelError, KernelValueError
@@ -35,7 +35,7 @@ def check_divisible(
 
 
 def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) -> None:
-    loop, step = _untiled(loop, around), loop.step // loop.size
+    step = loop.step // loop.size
     length: Index = add_indices(loop.upper[0], scale_index(loop.lower[0], -1))
     low, high = extremes(length, around, values)
     if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
@@ -50,16 +50,3 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
             f"{loop.size}\n"
             "  use tail='mask', or pad the arrays"
         )
-
-
-def _untiled(loop: For, around: tuple[For, ...]) -> For:
-    """A loop of a tile as the loop over all tiles, if its step divides full tiles: the last one decides.
-
-    for i_tile in 0..n step 64: for i in i_tile..min(i_tile + 64, n) step 16     -> for i in 0..n step 16
-    """
-    for outer in around:
-        begins = loop.lower == (index_symbol(outer.index),)
-        end = add_indices(index_symbol(outer.index), Affine(outer.step))
-        if begins and end in loop.upper and len(loop.upper) > 1 and outer.step % loop.step == 0:
-            return replace(loop, lower=outer.lower, upper=tuple(b for b in loop.upper if b != end))
-    return loop

@@ -39,7 +39,6 @@ class Request:
     """The options of the super-vectorizer, as in its arguments.
 
     most  (loop number, the most iterations that may run together), because min_distance promises no more
-    axes  the index of the loop of each size, if the caller names them
     """
 
     sizes: tuple[int, ...]
@@ -48,7 +47,6 @@ class Request:
     tail: str
     scans: bool = False
     most: tuple[tuple[int, int], ...] = ()
-    axes: tuple[str, ...] = ()
 
     def lanes(self, choice: Choice) -> dict[int, int]:
         """How many iterations of each loop run together."""

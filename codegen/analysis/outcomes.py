@@ -99,7 +99,7 @@ class _Outcomes:
         ]
         promised = promise(loop, own, lanes)
         text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node), *scanned_in(node), *promised]))
-        tail = _legal_tail(loop, own, self.request.tail)
+        tail = legal_tail(loop, own, self.request.tail)
         return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
 
     def other_dimension(self, access: Access, loop: Loop) -> str:
@@ -129,7 +129,7 @@ class _Outcomes:
         return TOO_FEW, f"the nest does not have {len(sizes)} nested loops"
 
 
-def _legal_tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
+def legal_tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
     """The legal tail: a shifted one repeats iterations, which must not load stored arrays or carry values."""
     stored = {a.array for a in accesses if a.stores}
     loaded = {a.array for a in accesses if not a.stores}

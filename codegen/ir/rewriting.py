@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, Index, substitute_index
-from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Prefetch, Statement, Store, View
-from codegen.ir.values import Entries, IndexValue, Load, Op, Reduce, Step, Value
+from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.values import Entries, IndexValue, Load, Local, Op, Reduce, Step, Value
 
 Body = tuple[Statement, ...]
 OfValue = Callable[[Value], Value]
@@ -144,6 +144,27 @@ def _step(step: Step, change: OfIndex) -> Step:
 def substituted(statement: Statement, name: str, by: Index) -> Statement:
     """A statement with an index expression in place of a symbol."""
     return map_indices(statement, lambda index: substitute_index(index, name, by))
+
+
+def rename_carried(loop: For, names: Mapping[str, str]) -> For:
+    """A loop with other names for the locals that it carries."""
+    if not names:
+        return loop
+
+    def part(value: Value) -> Value:
+        return (
+            replace(value, name=names[value.name])
+            if isinstance(value, Local) and value.name in names
+            else value
+        )
+
+    changed = map_values(loop, lambda value: map_value(value, part))
+    assert isinstance(changed, For)
+    carried = tuple(
+        Carried(names.get(c.name, c.name), old.start, c.update, c.combiner)
+        for c, old in zip(changed.carried, loop.carried, strict=True)
+    )
+    return replace(changed, carried=carried)
 
 
 def on_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:

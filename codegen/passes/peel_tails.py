@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from codegen.ir.building import least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
-from codegen.ir.rewriting import in_sizes, map_value, map_values, resized
+from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.line_heads import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
@@ -107,10 +107,11 @@ class _Peel:
         for c in sums:
             assert isinstance(c.update, Local), "strips carry what their loops carry"
             found, rest = self.sums[c.update.name], self.rests[c.name]
-            carried.append(replace(c, update=found.lanes))
+            start = replace(c.start, shape=found.lanes.shape)
+            carried.append(replace(c, start=start, update=found.lanes))
             if found.rest is not None:
-                carried.append(Carried(rest.name, replace(c.start, shape=()), found.rest, c.combiner))
-            lanes = Local(c.name, c.start.dtype, c.start.shape)
+                carried.append(Carried(rest.name, replace(start, shape=()), found.rest, c.combiner))
+            lanes = Local(c.name, c.start.dtype, start.shape)
             self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
         return replace(strips, body=body, carried=tuple(carried))
 
@@ -174,7 +175,7 @@ class _Peel:
         """A loop over single registers that continues with the first register of each accumulator."""
         shape = (loop.size,)
         new = {name: self.names.name(wanted(name)) for name in sums}
-        given, loop = loop, _renamed(loop, new)
+        given, loop = loop, rename_carried(loop, new)
         carried, after = [], []
         for name, each in zip((c.name for c in given.carried), loop.carried, strict=True):
             if name not in sums:
@@ -191,7 +192,7 @@ class _Peel:
     def scalar(self, loop: For, first: Index, last: Index) -> tuple[For, dict[str, Local]]:
         """The tail element by element, and the names of its accumulators."""
         new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried if c.start.shape}
-        single = replace(_renamed(in_sizes(_going_on(loop), 1, 0), new), lanes=1)
+        single = replace(rename_carried(in_sizes(_going_on(loop), 1, 0), new), lanes=1)
         single = replace(single, carried=tuple(map(self.after_strips, single.carried)))
         rest = {c.name: Local(new[c.name], c.start.dtype) for c in loop.carried if c.name in new}
         return with_ends(single, first, last), rest
@@ -279,24 +280,3 @@ def _going_on(loop: For) -> For:
         c if c.start.shape else replace(c, start=Local(c.name, c.start.dtype)) for c in loop.carried
     )
     return replace(loop, carried=carried)
-
-
-def _renamed(loop: For, names: dict[str, str]) -> For:
-    """A loop with other names for the locals that it carries."""
-    if not names:
-        return loop
-
-    def part(value: Value) -> Value:
-        return (
-            replace(value, name=names[value.name])
-            if isinstance(value, Local) and value.name in names
-            else value
-        )
-
-    changed = map_values(loop, lambda value: map_value(value, part))
-    assert isinstance(changed, For)
-    carried = tuple(
-        Carried(names.get(c.name, c.name), old.start, c.update, c.combiner)
-        for c, old in zip(changed.carried, loop.carried, strict=True)
-    )
-    return replace(changed, carried=carried)

@@ -1,89 +1,78 @@
-"""Tile nests before their loops become super-vectors: `vectorize_at="after_tile"`."""
+"""Run loops of a kernel in tiles, in the order that directives give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from codegen.analysis.dependence import goes_back
-from codegen.ir.index import Affine, index_symbol, index_symbols
-from codegen.ir.nodes import For, Function, Statement
-from codegen.ir.visit import Loop, accesses_of, loops_of
+from codegen.analysis.bodies import defined
+from codegen.ir.index import Affine, index_symbol
+from codegen.ir.nodes import Carried, For, Function, Statement
+from codegen.ir.rewriting import rename_carried
+from codegen.ir.values import Local
 from codegen.passes.new_names import fresh_name
-from codegen.support.dataclasses import dataclass
-from codegen.support.lookups import expect
+from codegen.schedule.directives import Directive
+from codegen.schedule.loop_groups import LoopGroup, group_at
+from codegen.schedule.loops import int_size
 
 
-@dataclass(frozen=True, slots=True)
-class TiledLoops:
-    """A function whose nests run tile by tile. tiles: iterations per tile of each loop of each tiled nest."""
+def tile(function: Function, directives: Sequence[Directive]) -> Function:
+    """Split loops, scalar or over super-vectors, into loops over tiles and loops inside each tile.
 
-    function: Function
-    tiles: tuple[tuple[int, ...], ...]
+    before:  for i in 0..n: for j in 0..m step 16:  C[i, j] = A[i, j] [16]     Tile("i", 8), Tile("j", 64)
+    after:   for i_tile in 0..n step 8: for j_tile in 0..m step 64:
+               for i in i_tile..min(i_tile + 8, n):
+                 for j in j_tile..min(j_tile + 64, m) step 16:  C[i, j] = A[i, j] [16]
 
-
-def tile_loops(function: Function, sizes_of: Mapping[int, int]) -> TiledLoops:
-    """Tile perfectly nested loops; each tile runs as a nest of its own.
-
-    before:  for i in 0..n: for j in 0..m:  C[i, j] = A[j, i]
-    after:   for i_tile in 0..n step 32: for j_tile in 0..m step 256:
-               for i in i_tile..min(i_tile + 32, n): for j in j_tile..min(j_tile + 256, m):  C[i, j] = A[j, i]
-
-    sizes_of: iterations per tile, by loop number, as `choose_tiles` returns them. A single loop is not tiled.
-    Neither are loops that carry a local, whose bounds use each other's indices, or along which a dependence
-    points backward.
+    Loops over tiles carry the accumulators of a reduction from one tile to the next.
     """
-    roots = loops_of(function.body)
-    accesses = accesses_of(function.body, roots)
-    taken = {argument.name for argument in function.arguments}
-    taken |= {loop.node.index for root in roots for loop in root.all()}
-    tiles: list[tuple[int, ...]] = []
+    taken = {argument.name for argument in function.arguments} | defined(function.body)
 
-    def cut(body: tuple[Statement, ...], loops: Sequence[Loop]) -> tuple[Statement, ...]:
-        following = iter(loops)
-        return tuple(
-            nest(expect(following, f"another loop for {node.index}", "a tiled nest"))
-            if isinstance(node, For)
-            else node
-            for node in body
-        )
+    def tiled(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(loop(node) if isinstance(node, For) else node for node in body)
 
-    def nest(loop: Loop) -> For:
-        band = _band(loop)
-        if len(band) < 2 or goes_back(accesses, band):
-            return replace(loop.node, body=cut(loop.node.body, loop.inside))
-        sizes = tuple(sizes_of[each.number] for each in band)
-        tiles.append(sizes)
-        names = [fresh_name(f"{each.node.index}_tile", taken) for each in band]
-        return _in_tiles(band, sizes, names)
+    def loop(node: For) -> Statement:
+        group = group_at(node, directives)
+        if group is None:
+            return replace(node, body=tiled(node.body))
+        names = {x.index: fresh_name(x.index, taken) for x in group.tiles}
+        held = [c.name for x in group.loops for c in x.carried if names]
+        carried = {name: fresh_name(f"{name}.{group.tiles[-1].level}", taken) for name in held}
+        (made,) = _in_order(group, names, carried, tiled(group.loops[-1].body))
+        return made
 
-    return TiledLoops(replace(function, body=cut(function.body, roots)), tuple(tiles))
+    return replace(function, body=tiled(function.body))
 
 
-def _band(loop: Loop) -> list[Loop]:
-    """The loop and the loops perfectly nested in it whose bounds do not depend on the band's indices."""
-    band: list[Loop] = []
-    while not loop.node.carried:
-        used = set[str]().union(*map(index_symbols, (*loop.node.lower, *loop.node.upper)))
-        if used & {outer.node.index for outer in band}:
-            break
-        band.append(loop)
-        if len(loop.node.body) != 1 or not loop.inside:
-            break
-        (loop,) = loop.inside
-    return band
+def _in_order(
+    group: LoopGroup, names: dict[str, str], carried: dict[str, str], body: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """The loops of a group around a body.
+
+    names    the index of each loop over tiles
+    carried  the names inside a tile of what is carried from tile to tile
+    """
+    for name in reversed(group.order):
+        loop = group.loop(name)
+        step, levels = loop.step // loop.size, group.tiles_of(loop.index)
+        depth = next((k for k, x in enumerate(levels) if x.index == name), len(levels))
+        lower, upper = loop.lower, loop.upper
+        if depth:
+            around = levels[depth - 1]
+            first = index_symbol(names[around.index])
+            lower, upper = (first,), (first + Affine(int_size(around.size) * step), *upper)
+        made = replace(loop, lower=lower, upper=upper, body=body, parallel=loop.parallel and not depth)
+        if depth < len(levels):
+            size = int_size(levels[depth].size) * step
+            handed = tuple(replace(c, update=_held(c, carried[c.name])) for c in loop.carried)
+            made = replace(made, index=names[name], step=size, size=1, carried=handed, min_distance=1)
+        elif depth:
+            started = tuple(replace(c, start=_held(c, c.name)) for c in loop.carried)
+            made = rename_carried(replace(made, carried=started), carried)
+        body = (made,)
+    return body
 
 
-def _in_tiles(band: Sequence[Loop], sizes: Sequence[int], names: Sequence[str]) -> For:
-    """The loops over tiles around the loops of one tile."""
-    body = band[-1].node.body
-    for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
-        node = loop.node
-        end = index_symbol(name) + Affine(size * node.step)
-        body = (replace(node, lower=(index_symbol(name),), upper=(end, *node.upper), body=body),)
-    for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
-        step = size * loop.node.step
-        body = (replace(loop.node, index=name, step=step, body=body, min_distance=1),)
-    (outermost,) = body
-    assert isinstance(outermost, For), "a band has a loop"
-    return outermost
+def _held(carried: Carried, name: str) -> Local:
+    """The value of that name of what a loop carries."""
+    return Local(name, carried.start.dtype, carried.start.shape)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Literal
 
 from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
@@ -17,16 +16,23 @@ from codegen.ir.nodes import Function
 from codegen.ir.summary import summary_of
 from codegen.passes.name_bounds import name_bounds
 from codegen.passes.python_names import name_for_python
-from codegen.passes.strip_loops import strip_loops
+from codegen.passes.reorder import reorder
 from codegen.passes.super_vectorize import super_vectorize
-from codegen.passes.tile import TiledLoops, tile_loops
+from codegen.passes.tile import tile
 from codegen.pipeline.observer import Observer, nobody, verified, verifying
 from codegen.pipeline.passes import run_passes, vector_passes
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
-from codegen.schedule.choose_lanes import choose_lanes
+from codegen.schedule.check_loops import (
+    check_lanes,
+    check_loops,
+    check_nests,
+    read_loop_directives,
+    with_tails,
+)
+from codegen.schedule.choose_lanes import LaneSchedule, choose_lanes, given_lanes
 from codegen.schedule.choose_registers import choose_registers
-from codegen.schedule.choose_strips import choose_strips
-from codegen.schedule.choose_tiles import choose_tiles
+from codegen.schedule.directives import Directive
+from codegen.schedule.loop_groups import lane_directives, lanes_of
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
@@ -39,15 +45,17 @@ MOST_OF_A_NAME = 80
 class Vectorized:
     """The result of super-vectorizing a function.
 
-    function   the new function; roots that could not be vectorized are unchanged
-    loops      the report of each loop, in source order
-    checks     pairs of arrays that were assumed not to overlap: if a pair overlaps, the caller must run the
-               scalar function
+    function    the new function; roots that could not be vectorized are unchanged
+    loops       the report of each loop, in source order
+    checks      pairs of arrays that were assumed not to overlap: if a pair overlaps, the caller must run the
+                scalar function
+    directives  how its loops run, and their tails
     """
 
     function: Function
     loops: tuple[LoopReport, ...]
     checks: tuple[tuple[str, str], ...] = ()
+    directives: tuple[Directive, ...] = ()
 
 
 def vectorize_function(
@@ -57,83 +65,84 @@ def vectorize_function(
     reductions: bool = False,
     tail: str = "mask",
     scans: bool = False,
-    axes: tuple[str, ...] = (),
 ) -> Vectorized:
     """Choose the loops to run as lanes of super-vectors, run them so, and report on each loop.
 
-    The arguments are those of `choose_lanes`. `tail` is the requested handling of the last iterations;
-    LoopReport.tail is the one that is legal.
+    The arguments are those of `choose_lanes`. `tail` is the requested handling of the last iterations; the
+    directives have legal ones.
 
     Raises:
         KernelError: as `choose_lanes`.
     """
-    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans, axes)
-    choice = schedule.choice
-    return Vectorized(
-        verified(super_vectorize(name_bounds(function), schedule)),
-        report_loops(function, schedule.request, choice, schedule.refusals),
-        pairs_to_check(function, choice),
-    )
+    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
+    made = _vectorized(function, schedule)
+    lanes = {x.index: x.shape[-1] for x in made.loops if x.vectorized}
+    tails = {x.index: x.tail for x in made.loops if x.vectorized}
+    return replace(made, directives=lane_directives(function, lanes, tails))
 
 
-def tile_function(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
-    """The function whose nests run tile by tile; `lanes` as in `choose_tiles`."""
-    return tile_loops(function, choose_tiles(function, lanes))
+def schedule_function(
+    function: Function, text: str, reductions: bool = False, scans: bool = False
+) -> Vectorized:
+    """Order the loops of a function and run them as lanes, as a text says, and report on each loop.
+
+    `loop_kernel` obeys the other directives.
+
+    Raises:
+        ScheduleError: the text is not a schedule of this function.
+    """
+    directives = read_loop_directives(text)
+    check_loops(function, directives, text)
+    function = reorder(function, directives)
+    schedule = given_lanes(function, lanes_of(directives), reductions, scans)
+    check_lanes(function, schedule, directives, text)
+    made = replace(_vectorized(function, schedule), directives=with_tails(function, directives, text))
+    check_nests(function, made.function, directives, text)
+    return made
+
+
+def _vectorized(function: Function, schedule: LaneSchedule) -> Vectorized:
+    wide = verified(super_vectorize(name_bounds(function), schedule))
+    reports = report_loops(function, schedule.request, schedule.choice, schedule.refusals)
+    return Vectorized(wide, reports, pairs_to_check(function, schedule.choice))
 
 
 def loop_kernel(
-    function: Function,
-    tail: str = "mask",
-    *,
-    strips: bool = False,
-    tiles: bool = False,
-    stream: bool = False,
-    fast: bool = False,
+    function: Function, directives: Sequence[Directive] = (), *, fast: bool = False
 ) -> LoopKernel:
     """A loop function, scalar or super-vectorized, as a kernel for this machine.
 
-    strips   whether super-vectors of more than one block of registers become loops of their own
-    tiles    the same, whose size the compiler chose
-    stream   whether arrays that are only written bypass the cache, where that pays off
-    fast     whether float vector operations may be contracted and reassociated
+    directives  the tiles of its loops, their order, their tails, and whether they bypass the cache
+    fast        whether float vector operations may be contracted and reassociated
     """
+    tiled = in_tiles(function, directives)
+    return LoopKernel(tiled, loops_source(tiled, directives, machine().register_bytes, fast=fast))
+
+
+def in_tiles(function: Function, directives: Sequence[Directive]) -> Function:
+    """The function in tiles; its summary is that of the loops without tiles, which directives name."""
     function = name_bounds(function)
-    if strips or tiles:
-        function, tail = strip_mined(function, machine().register_bytes, tail, "tile" if tiles else "strip")
-    schedule = choose_registers(function, machine().register_bytes, tail, stream=stream, fast=fast)
-    return LoopKernel(function, loops_source(function, schedule))
+    return verified(tile(replace(function, summary=summary_of(function)), directives))
 
 
-def strip_mined(
-    function: Function, register_bytes: int, tail: str = "mask", index: Literal["strip", "tile"] = "strip"
-) -> tuple[Function, str]:
-    """A super-vectorized function in strips of its super-vectors, and the tail that its loops have.
-
-    Blocks of registers may leave iterations of a strip even if strips leave none.
-    """
-    schedule = choose_strips(function, register_bytes, index)
-    leaves = tail == "assume_divisible" and schedule.ragged
-    return verified(strip_loops(function, schedule)), "scalar" if leaves else tail
-
-
-def loops_source(function: Function, schedule: RegisterSchedule, observe: Observer = nobody) -> LoopsSource:
-    """The source of a function, scalar or super-vectorized, whose loops run as the schedule says.
-
-    `observe` sees the function after each pass.
+def loops_source(
+    function: Function, directives: Sequence[Directive], register_bytes: int, *, fast: bool = False
+) -> LoopsSource:
+    """The source of a function that `in_tiles` returns, in registers of `register_bytes` bytes.
 
     Raises:
-        KernelError: no kernel can express the function, or the schedule is that of another function.
+        KernelError: no kernel can express the function.
     """
-    lowered = lower_vectors(function, schedule, observe)
-    streamed = tuple(dict.fromkeys(p.streamed for p in schedule.vector_loops if p.streamed))
+    schedule = choose_registers(function, register_bytes, directives, fast=fast)
+    lowered = lower_vectors(function, schedule)
     title = function.name[:MOST_OF_A_NAME]
-    past = f", lines of {' and '.join(streamed)} past the cache" if streamed else ""
-    how = f"Registers of {schedule.register_bytes} bytes, tail {schedule.tail}{past}"
-    # Names may contain anything, even quotation marks and statements.
-    summary = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {summary_of(function)}. {how}.")
+    # Names may contain anything, even quotation marks and statements; directives name loops only.
+    what = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {function.summary}")
+    how = ", ".join(map(str, directives)) or "Element by element"
+    summary = f"{what}. {how}. Registers of {register_bytes} bytes."
     body = body_of(replace(name_for_python(lowered), summary=summary))
     digest = sha256(body.encode()).hexdigest()[:12]
-    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
+    plain = re.sub(r"[^0-9A-Za-z_]", "_", title).strip("_") or "loops"
     name = f"{plain}_{digest}"
     return LoopsSource(
         name,
@@ -141,7 +150,8 @@ def loops_source(function: Function, schedule: RegisterSchedule, observe: Observ
         tuple(argument.name for argument in lowered.arguments),
         tuple(value.dtype for value in function.results),
         shared_loop(function) is not None,
-        streamed,
+        schedule.streamed,
+        schedule.transposes,
     )
 
 

@@ -30,10 +30,11 @@ _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
 class LoopsSource:
     """A kernel's source and the table of arguments that it reads.
 
-    entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
-    results   the dtypes of its results, 8 bytes each
-    streamed  the arrays whose full lines it stores past the cache
-    shared    whether begin and end select the range of the first loop that runs
+    entries     `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
+    results     the dtypes of its results, 8 bytes each
+    shared      whether begin and end select the range of the first loop that runs
+    streamed    the arrays whose full lines it stores past the cache
+    transposes  whether it transposes blocks in registers
     """
 
     name: str
@@ -42,6 +43,7 @@ class LoopsSource:
     results: tuple[str, ...]
     shared: bool
     streamed: tuple[str, ...] = ()
+    transposes: bool = False
 
 
 @dataclass(frozen=True)

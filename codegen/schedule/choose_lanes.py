@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, islice, product
 
 from codegen.analysis.legality import Choice, Request, refusal, within_promises
 from codegen.analysis.outcomes import describe
 from codegen.analysis.report import UNPROFITABLE, Refusal
-from codegen.ir.nodes import Function
+from codegen.ir.nodes import For, Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, strided, unit
 from codegen.schedule.vector_size import MOST_DIMS, WIDEST_BITS, read_vector_sizes, sizes_in_elements
@@ -58,7 +58,6 @@ def choose_lanes(
     reductions: bool = False,
     tail: str = "mask",
     scans: bool = False,
-    axes: tuple[str, ...] = (),
 ) -> LaneSchedule:
     """The cheapest legal choice of loops in each nest; no loop where the scalar nest costs less.
 
@@ -68,33 +67,54 @@ def choose_lanes(
     reductions        whether reduction loops may run as lanes, which changes the order of combining
     tail              the requested handling of the last iterations
     scans             whether loops with scans may run as lanes, which combines terms in another grouping
-    axes              the index of the loop of each size, whatever lanes cost; () to choose loops
 
     Loops for which `min_distance` promises independent iterations have no more lanes than that, where a
     dependence would forbid more.
 
     Raises:
-        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length,
-            tail is unknown, or there is no loop of that name.
+        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
+            tail is unknown.
     """
-    indices = {loop.node.index: None for root in loops_of(function.body) for loop in root.all()}
-    if unknown := [axis for axis in axes if axis not in indices]:
-        raise KernelError(
-            f"schedule: expected loops of {function.name}, got {unknown[0][:40]}\n"
-            f"  it has {', '.join(indices) or 'none'}"
-        )
-    if axes and not any(_in_order(root, axes) for root in loops_of(function.body)):
-        raise KernelError(
-            f"schedule: expected loops in the order of {function.name}, got {', '.join(axes)}\n"
-            "  name outer loops before those inside them"
-        )
-    return _cheapest(function, _checked(sizes, fastest_varying, reductions, tail, scans, axes))[0]
+    return _cheapest(function, _checked(sizes, fastest_varying, reductions, tail, scans))[0]
 
 
-def _in_order(loop: Loop, axes: tuple[str, ...]) -> bool:
-    """Whether loops of these indices are nested in this order."""
-    rest = axes[1:] if loop.node.index == axes[0] else axes
-    return not rest or any(_in_order(each, rest) for each in loop.inside)
+def given_lanes(function: Function, lanes: Mapping[str, int], reductions: bool, scans: bool) -> LaneSchedule:
+    """The named loops as lanes, whatever they cost; refusals say which of them may not run so.
+
+    lanes  iterations that run together, by the index of the loop
+    """
+    roots = loops_of(function.body)
+    accesses = accesses_of(function.body, roots)
+    nests = [(root, dims) for each in roots for root, dims in _named(each, lanes)]
+    every = {n: (dim, lanes[node.index]) for _, dims in nests for n, (dim, node) in dims.items()}
+
+    def requested(numbers: Iterable[int]) -> Request:
+        """The request for some loops: the largest size of each dimension, and what others have at most."""
+        own = {n: every[n] for n in numbers}
+        count = 1 + max((dim for dim, _ in own.values()), default=-1)
+        sizes = tuple(max(size for dim, size in own.values() if dim == d) for d in range(count))
+        most = tuple((n, size) for n, (dim, size) in own.items() if size < sizes[dim])
+        return Request(sizes, None, reductions, "mask", scans, most)
+
+    found = [
+        refusal(function, root, {n: every[n][0] for n in dims}, accesses, requested(dims))
+        for root, dims in nests
+    ]
+    dims = tuple((n, dim) for n, (dim, _) in every.items())
+    return LaneSchedule(requested(every), dims, tuple(x for x in found if x is not None))
+
+
+def _named(loop: Loop, lanes: Mapping[str, int]) -> Iterator[tuple[Loop, dict[int, tuple[int, For]]]]:
+    """The outermost loops that have lanes, each with the dimension and the node of those in it."""
+    if lanes.get(loop.node.index, 1) == 1:
+        for each in loop.inside:
+            yield from _named(each, lanes)
+        return
+    dims = {loop.number: (0, loop.node)}
+    for each in loop.inside:
+        for _, inner in _named(each, lanes):
+            dims |= {n: (dim + 1, node) for n, (dim, node) in inner.items()}
+    yield loop, dims
 
 
 def choose_shape(
@@ -139,7 +159,6 @@ def _checked(
     reductions: bool,
     tail: str,
     scans: bool,
-    axes: tuple[str, ...] = (),
 ) -> Request:
     sizes = sizes_in_elements(read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)"), WIDEST_BITS)
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
@@ -153,8 +172,7 @@ def _checked(
         raise KernelError(f"tail: expected one of {', '.join(TAILS)}, got {tail!r}")
     kept = [k for k, size in enumerate(sizes) if size > 1]
     fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
-    named = tuple(axes[k] for k in kept) if axes else ()
-    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans, axes=named)
+    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +204,6 @@ class _Search:
         inner = [self.best(each) for each in loop.inside]
         nests = tuple(choice for plan in inner for choice in plan.nests)
         most = tuple(pair for plan in inner for pair in plan.most)
-        if self.request.axes:
-            return self.named(loop) or _Plan(0.0, nests, most)
         limited = replace(self.request, most=most)
         lanes = {number: size for choice in nests for number, size in limited.lanes(choice).items()}
         best = _Plan(cost(self.function, self.accesses, loop, lanes), nests, most)
@@ -217,19 +233,6 @@ class _Search:
             else:
                 best = _Plan(price, (choice,), request.most)
         return best
-
-    def named(self, loop: Loop) -> _Plan | None:
-        """The loops that the caller names, this one the outermost; None if they may not run as lanes."""
-        indices = {each.number: each.node.index for each in loop.all()}
-        for choice in islice(_choices(loop, len(self.request.sizes)), MOST_CHOICES):
-            if any(indices[number] != self.request.axes[dim] for number, dim in choice.items()):
-                continue
-            request = within_promises(loop, choice, self.accesses, self.request)
-            why = refusal(self.function, loop, choice, self.accesses, request)
-            if why is None:
-                return _Plan(0.0, (choice,), request.most)
-            self.refused.setdefault(why.loop, why)
-        return None
 
     def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
         """The most expensive access in lanes, as text; "" if there are no accesses."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
-from codegen.analysis.bodies import flat, full_blocks, may_shift, vector_dtypes
+from codegen.analysis.bodies import flat, full_blocks, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
 from codegen.ir.families import CALL, FAMILIES, MASKS
 from codegen.ir.nodes import For, Function, Let, Statement, Store
+from codegen.ir.streams import Stream
 from codegen.ir.values import Load, Op, Value
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
+from codegen.schedule.directives import Directive
+from codegen.schedule.loop_groups import tails_of
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, Tail, TransposedLoops, VectorLoop
 from codegen.support.dataclasses import dataclass
@@ -29,25 +32,30 @@ MOST_HELD = 1.5
 
 
 def choose_registers(
-    function: Function, register_bytes: int, tail: str = "mask", *, stream: bool = False, fast: bool = False
+    function: Function, register_bytes: int, directives: Sequence[Directive] = (), *, fast: bool = False
 ) -> RegisterSchedule:
     """The schedule of a function, scalar or super-vectorized, for registers of `register_bytes` bytes.
 
     for i step 64: C[i] = A[i]      f32, 32 bytes: 8 lanes in each of 4 registers, tail masked
 
-    With `stream`, arrays that are written once and not read are stored past the cache in full lines, if tails
-    are masked. With `fast`, float operations may be contracted and reassociated.
+    Its tails are those of `directives`, or masked. If they stream, arrays that are written once and not read
+    are stored past the cache in full lines by loops whose tail is masked. With `fast`, float operations may
+    be contracted and reassociated.
     """
-    choice = _Choice(function, register_bytes, tail, stream and tail == "mask")
-    return RegisterSchedule(register_bytes, tail, tuple(choice.plans(function.body, ())), fast)
+    stream = any(isinstance(x, Stream) for x in directives)
+    choice = _Choice(function, register_bytes, tails_of(directives), stream)
+    return RegisterSchedule(register_bytes, tuple(choice.plans(function.body, ())), fast)
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
+    """The function and what is requested. blocked: the inner loops of blocks that are transposed."""
+
     function: Function
     register_bytes: int
-    tail: str
+    tails: Mapping[str, str]
     stream: bool
+    blocked: set[str] = field(default_factory=set)
 
     def plans(self, body: tuple[Statement, ...], around: tuple[str, ...]) -> Iterator[LoopPlan]:
         """The plan of each loop of a body; `around` holds the indices of the loops around it."""
@@ -63,21 +71,25 @@ class _Choice:
         block = block_of(self.function, loop, self.register_bytes)
         if block is None:
             return None
+        self.blocked.add(block.inner.index)
         return TransposedLoops(
             between=len(block.between),
             side=block.side,
             columns=block.columns,
             # The lines of blocks are not streamed, so those beside them aren't either.
             rest=replace(self.vector_loop(block.inner, (*around, loop.index, *block.between)), streamed=""),
-            row_tail=self.may_leave(loop, block.side),
-            lane_tail=self.may_leave(block.inner, block.side),
+            row_tail=self.may_leave(block.inner.index, loop.size, block.side),
+            lane_tail=self.may_leave(block.inner.index, block.inner.size, block.side),
         )
 
     def vector_loop(self, loop: For, around: tuple[str, ...]) -> VectorLoop:
         """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
         lanes, registers = lanes_and_registers(loop, self.register_bytes)
-        streamed = streamed_array(self.function, loop, around, lanes) if self.stream else ""
-        tail = self.legal_tail(loop, lanes * registers)
+        registers = 1 if loop.index in self.blocked else registers  # there are a few such rows
+        tail = self.tail(loop, lanes * registers)
+        streamed = ""
+        if self.stream and tail == "mask":
+            streamed = streamed_array(self.function, loop, around, lanes)
         return VectorLoop(lanes, registers, tail, streamed, self.is_whole(loop, registers))
 
     def is_whole(self, loop: For, registers: int) -> bool:
@@ -108,17 +120,16 @@ class _Choice:
         stride = lane_stride_bytes(array, access.subscripts, loop.index, step)
         return stride in (0, ELEMENT_BYTES[array.dtype])
 
-    def legal_tail(self, loop: For, block: int) -> Tail:
-        """The tail of a loop; one that may not run iterations twice is masked where a shift is requested."""
-        if self.tail == "shift":
-            return "shift" if may_shift(loop) else "mask"
-        if self.tail == "mask":
-            return "mask"
-        return "scalar" if self.may_leave(loop, block) else ""
+    def tail(self, loop: For, block: int) -> Tail:
+        """The tail of a loop: as directives say, "" if every iteration is in a full block."""
+        how = self.tails.get(loop.index, "mask")
+        if how in ("mask", "shift"):
+            return how  # type: ignore[return-value]
+        return "scalar" if self.may_leave(loop.index, loop.size, block) else ""
 
-    def may_leave(self, loop: For, block: int) -> bool:
-        """Whether iterations may be left that do not fill a block."""
-        return self.tail != "assume_divisible" or loop.size % block != 0
+    def may_leave(self, index: str, size: int, block: int) -> bool:
+        """Whether iterations of a super-vector may be left that do not fill a block; `index` has the tail."""
+        return self.tails.get(index) != "assume_divisible" or size % block != 0
 
 
 def lanes_and_registers(loop: For, register_bytes: int) -> tuple[int, int]:

@@ -1,39 +1,29 @@
-"""Choose how loops over super-vectors are strip-mined: into blocks of registers."""
+"""Choose the strips of loops over super-vectors: loops over super-vectors of several blocks of registers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from codegen.analysis.bodies import flat, vector_nest
 from codegen.ir.nodes import For, Function, Statement
+from codegen.schedule.check_loops import MOST_LOOPS
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_registers import lanes_and_registers
-from codegen.schedule.registers import StripSchedule
+from codegen.schedule.directives import Tile
 from codegen.support.dataclasses import dataclass
 
-MOST_LOOPS = 18
-"""Loops of a kernel one inside the other, with strips. Python has at most 20; transposed blocks add one."""
 
+def choose_strips(function: Function, register_bytes: int) -> tuple[Tile, ...]:
+    """The strips of a super-vectorized function, for registers of `register_bytes` bytes: its super-vectors.
 
-def choose_strips(
-    function: Function, register_bytes: int, index: Literal["strip", "tile"] = "strip"
-) -> StripSchedule:
-    """The strips of a super-vectorized function, for registers of `register_bytes` bytes.
-
-    for i step 256: C[i] = A[i]                        f32, 64 bytes: blocks of 64
-    for i step 32: for j step 256: C[i, j] = A[i, j]   f32, 64 bytes: rows of 1, blocks of 64
-    for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
+    for i step 256: C[i] = A[i]                        f32, 64 bytes: strips of 256, blocks of 64
+    for i step 32: for j step 256: C[i, j] = A[i, j]   f32, 64 bytes: strips of 32x256, blocks of 1x64
+    for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: strips of 32x256, blocks of 16x16
 
     Loops have no strips if a super-vector is one block, if their body holds anything but one loop over
-    super-vectors, or if Python has no room for more nested loops. `index` is "tile" if the sizes are tiles
-    that the compiler chose.
+    super-vectors, or if Python has no room for more nested loops.
     """
-    found = tuple(_strips(function, function.body, register_bytes))
-    pairs = (pair for each in found for pair in zip(each.sizes, each.blocks, strict=True))
-    return StripSchedule(
-        tuple(each.blocks for each in found), any(size % block for size, block in pairs), index
-    )
+    return tuple(tile for each in _strips(function, function.body, register_bytes) for tile in each.tiles)
 
 
 def strips_text(function: Function, register_bytes: int) -> str:
@@ -48,20 +38,16 @@ def strips_text(function: Function, register_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Strips:
-    """The strips of a nest: the blocks and the sizes of its loops, () if it has none; a text for reports."""
+    """The strips of a nest, () if it has none, and a text for reports."""
 
-    blocks: tuple[int, ...] = ()
-    sizes: tuple[int, ...] = ()
+    tiles: tuple[Tile, ...] = ()
     text: str = ""
 
 
 def _strips(
     function: Function, body: tuple[Statement, ...], register_bytes: int, depth: int = 0
 ) -> Iterator[_Strips]:
-    """The strips of each loop of a body under `depth` loops, in source order.
-
-    Those of a nest belong to its outermost loop.
-    """
+    """The strips of each nest of a body under `depth` loops, in source order."""
     for loop in body:
         if not isinstance(loop, For):
             continue
@@ -78,10 +64,8 @@ def _strips(
         elif blocks == sizes:
             yield _Strips(text=f"no strips, since a super-vector is one block of {shape}")
         else:
-            yield _Strips(
-                blocks, sizes, f"strips in blocks of {shape}{_partial(nest, blocks, register_bytes)}"
-            )
-        yield from (_Strips() for statement in flat(loop.body) if isinstance(statement, For))
+            tiles = tuple(Tile(each.index, each.size, "strip") for each in nest)
+            yield _Strips(tiles, f"strips in blocks of {shape}{_partial(nest, blocks, register_bytes)}")
 
 
 def _partial(nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:

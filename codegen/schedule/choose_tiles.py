@@ -1,16 +1,17 @@
-"""Choose the sizes of tiles of loops."""
+"""Choose the tiles of loops of a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 
-from codegen.ir.nodes import Function
-from codegen.ir.visit import loops_of
+from codegen.analysis.bodies import perfect_nest, vector_nest
+from codegen.ir.nodes import For, Function, Statement
+from codegen.schedule.check_loops import order_problem
+from codegen.schedule.directives import Directive, Tile
 from codegen.schedule.machine import machine
 
 TILE = 32
 """Iterations per tile of a loop that does not run as lanes."""
-
 
 TRANSPOSED_TILE = (128, 256)
 """Iterations per tile of two loops whose squares are transposed in registers: lines stay in the second cache
@@ -21,25 +22,45 @@ TILED_CACHES = 4
 """Such nests run in tiles from this many times the size of the second cache on; smaller ones gain nothing."""
 
 
-def transposed_tile(sizes: tuple[int, ...]) -> tuple[int, int] | None:
-    """The tile of nests in super-vectors that "auto" chose; None unless these are squares.
-
-    (16, 16) -> (128, 256)    (64,) -> None
-    """
-    is_square = len(sizes) == 2 and sizes[0] == sizes[1]
-    return TRANSPOSED_TILE if is_square else None
-
-
 def runs_in_tiles(size_bytes: int) -> bool:
     """Whether tiles pay for arrays of that many bytes in total."""
     return size_bytes >= TILED_CACHES * machine().second_cache_bytes
 
 
-def choose_tiles(function: Function, lanes: Mapping[int, int]) -> dict[int, int]:
-    """Iterations per tile of each loop, by loop number.
+def choose_tiles(function: Function, wide: Function, lanes: Sequence[Directive]) -> tuple[Tile, ...]:
+    """The tiles of nests of several loops that may run in another order: full tiles hold full super-vectors.
 
-    lanes: the number of iterations that will run as lanes, by loop number. Tile sizes are multiples of it, so
-    that full tiles hold full super-vectors.
+    wide: the same function with super-vectors, whose directives are `lanes`.
     """
-    numbers = [loop.number for root in loops_of(function.body) for loop in root.all()]
-    return {n: -(-TILE // lanes.get(n, 1)) * lanes.get(n, 1) for n in numbers}
+    nests = (nest for nest in _nests(wide.body) if len(nest) > 1)
+    tiles = (tuple(Tile(x.index, -(-TILE // x.size) * x.size) for x in nest) for nest in nests)
+    return tuple(x for found in tiles if not order_problem(function, (*found, *lanes)) for x in found)
+
+
+def choose_transposed_tiles(
+    function: Function, wide: Function, lanes: Sequence[Directive]
+) -> tuple[Tile, ...]:
+    """The tiles of pairs of loops over super-vectors, as far as their order is legal."""
+    found: list[Tile] = []
+    for nest in map(vector_nest, _loops(wide.body)):
+        divides = all(size % x.size == 0 for size, x in zip(TRANSPOSED_TILE, nest, strict=False))
+        if len(nest) == len(TRANSPOSED_TILE) and divides:
+            tiles = [Tile(x.index, size) for x, size in zip(nest, TRANSPOSED_TILE, strict=True)]
+            found += [] if order_problem(function, (*tiles, *lanes)) else tiles
+    return tuple(found)
+
+
+def _nests(body: tuple[Statement, ...]) -> Iterator[list[For]]:
+    """The perfect nests of a body, and those inside them."""
+    for node in body:
+        if isinstance(node, For):
+            nest = perfect_nest(node)
+            yield nest
+            yield from _nests(nest[-1].body)
+
+
+def _loops(body: tuple[Statement, ...]) -> Iterator[For]:
+    for node in body:
+        if isinstance(node, For):
+            yield node
+            yield from _loops(node.body)

@@ -1,4 +1,4 @@
-"""Directives: how the loops of a nest run. One pass obeys each, whatever the nest copies.
+"""Directives: how the loops of a copy or kernel run. One pass obeys each, whatever the loops do.
 
 Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1)), Stream("begun")
 """
@@ -23,8 +23,9 @@ REST: Literal["rest"] = "rest"
 class Tile:
     """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.
 
-    Of two for an axis, the blocks of the first have several of the second. The size of a "panel" depends on
-    the copy, and is an argument of the kernel: a loop counts `count` panels.
+    Of two for an axis, the blocks of the first have several of the second. In a kernel, loops over blocks are
+    around all loops that have some, unless Reorder says otherwise. The size of a "panel" depends on the copy,
+    and is an argument of the kernel: a loop counts `count` panels.
     """
 
     axis: str

@@ -53,6 +53,16 @@ def read_directives(text: str, known: Mapping[str, Directive] = NOTHING) -> tupl
         raise ScheduleError(_shown(text, 0, "expected directives, got deeply nested text")) from error
 
 
+def refuse_directive(text: str, directive: Directive, problem: str) -> NoReturn:
+    """Raise an error with a caret under a directive of a text.
+
+    Raises:
+        ScheduleError: always.
+    """
+    calls = _calls(text)
+    _refuse(text, next(call for call in calls if _directive(text, call) == directive), problem)
+
+
 def check_calls(text: str) -> None:
     """Check that a text consists of calls of directives, whatever their arguments.
 

@@ -55,32 +55,15 @@ LoopPlan: TypeAlias = VectorLoop | TransposedLoops | None
 
 
 @dataclass(frozen=True, slots=True)
-class StripSchedule:
-    """How loops over super-vectors are strip-mined.
-
-    blocks  for each loop in source order, the iterations that are processed together of each loop of the nest
-            that begins there; () if it begins none, or is inside one
-    ragged  whether blocks leave iterations of a full strip
-    index   how the names of the loops over strips end
-    """
-
-    blocks: tuple[tuple[int, ...], ...]
-    ragged: bool = False
-    index: Literal["strip", "tile"] = "strip"
-
-
-@dataclass(frozen=True, slots=True)
 class RegisterSchedule:
     """How the loops of one function run in registers.
 
     register_bytes  the size of a register
-    tail            the requested tail; that of each loop is legal for it
     loops           the plan of each loop, in source order
     fast            whether float operations on registers may be contracted and reassociated
     """
 
     register_bytes: int
-    tail: str
     loops: tuple[LoopPlan, ...]
     fast: bool = False
 
@@ -89,3 +72,13 @@ class RegisterSchedule:
         """The plans of the loops that run as registers, including those of rows that fill no block."""
         plans = (plan.rest if isinstance(plan, TransposedLoops) else plan for plan in self.loops)
         return tuple(plan for plan in plans if plan is not None)
+
+    @property
+    def streamed(self) -> tuple[str, ...]:
+        """The arrays whose full lines are stored past the cache."""
+        return tuple(dict.fromkeys(plan.streamed for plan in self.vector_loops if plan.streamed))
+
+    @property
+    def transposes(self) -> bool:
+        """Whether blocks are transposed in registers."""
+        return any(isinstance(plan, TransposedLoops) for plan in self.loops)

@@ -167,7 +167,7 @@ def test_nests_run_in_as_many_lanes_as_the_distances_of_their_loops_allow(
 
 def test_reports_name_the_super_vectors_that_run() -> None:
     for size, named in (
-        ((4, 32), ", less than 4x32 as min_distance promises no more | strips"),
+        ((4, 32), " | less than 4x32 as min_distance promises no more | strips"),
         ((2, 8), " | strips"),
     ):
         kernel = tj.kernel(shifted, virtual_vector_size=size).specialize(np.ones((20, 90)), 2, 8)

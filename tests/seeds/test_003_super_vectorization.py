@@ -385,8 +385,8 @@ def test_risk_b_distances_become_coarse() -> None:
 def test_pattern_3_transfers_recover_contiguity() -> None:
     """If the order of the loops opposes memory, the transfer transposes.
 
-    TileJIT reorders no loops, and tiles are its only scheduling. So places 3 and 5, after rescheduling, are
-    places 2 and 4 here. TileJIT has no counterpart to VPLAN, which is place 6.
+    TileJIT reorders loops only as `schedule=` says, and tiles are its only scheduling. So places 3 and 5,
+    after rescheduling, are places 2 and 4 here. TileJIT has no counterpart to VPLAN, which is place 6.
     """
     kernel = called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16))
     assert "blocks transposed in registers" in str(kernel.report())
@@ -396,7 +396,7 @@ def test_patterns_4_and_5_after_tiling() -> None:
     """Tiles first, then super-vectors inside them."""
     kernel = added(virtual_vector_size=16, vectorize_at="after_tile")
     assert "affine.for %i_tile = 0 to %a_dim0 step 32" in str(kernel.vectorized)
-    assert "tiles 32x32 | Vectorize(j=16)" in str(kernel.report())
+    assert 'Tile("i", 32), Tile("j", 32), Vectorize(j=16)' in str(kernel.report())
 
 
 @pytest.mark.full

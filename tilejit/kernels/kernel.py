@@ -126,6 +126,8 @@ class Kernel(DirectLoops[Parameters, Result]):
             function = specialize_sizes(function, shapes)
         program = LoopProgram(function, tuned(function, self.options, given))
         report_failures(program, self.python.__name__)
+        if self.options.schedule is not None:
+            _ = program.kernel  # a schedule that loops cannot have raises now
         return program
 
     def specialize(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Kernel[Parameters, Result]:
@@ -161,7 +163,7 @@ class Kernel(DirectLoops[Parameters, Result]):
     @property
     def vectorized(self) -> str:
         """The loops over super-vectors, printed in the style of MLIR's vector dialect."""
-        return _printed(self.program.vectorized.function)
+        return _printed(self.program.in_super_vectors)
 
     def report(self) -> str:
         """Describe how each loop was vectorized, or why not, followed by the schedule.
@@ -277,9 +279,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             shape.
         index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
             bounds. With "mask", such a load returns 0 and such a store is skipped.
-        schedule: which loops run as lanes of super-vectors, and how their last iterations run, instead of
-            the sizes and `tail`: 'Vectorize(i=16, j=16), Tail("j", "mask")'. `Kernel.schedule` prints the
-            schedule of a kernel in this form. Loops that may not run so are an error.
+        schedule: how the loops run, instead of the sizes, `tail` and `vectorize_at`: any of Tile, Reorder,
+            Vectorize, Tail and Stream, as in 'Tile("i", 64), Vectorize(i=16, j=16), Tail("j", "mask")'.
+            `Kernel.schedule` prints these directives. Loops that cannot run so are an error.
 
     Returns:
         A `Kernel`, or a decorator that returns one.

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from codegen import (
     CALIBRATED_FROM_BYTES,
+    Directive,
     For,
     Function,
     If,
     LoopKernel,
     Statement,
-    Tail,
-    TiledLoops,
+    Stream,
+    Tile,
     Vectorize,
     Vectorized,
     add_disjoint_bits,
     choose_shape,
+    choose_strips,
+    choose_tiles,
+    choose_transposed_tiles,
     flatten_values,
     lazy,
     loop_kernel,
     machine,
     machine_thresholds,
+    name_loops,
+    outermost,
+    refuse_directive,
     runs_in_tiles,
+    schedule_function,
     strips_text,
-    tile_function,
-    transposed_tile,
+    tile,
     vectorize_function,
 )
 from tilejit.arrays.memory import Array
@@ -50,26 +57,22 @@ class LoopKernels:
     """
 
     def __init__(self, function: Function, options: LoopOptions) -> None:
-        self.function, self.options = add_disjoint_bits(flatten_values(function)), options
-
-    @lazy
-    def tiled(self) -> TiledLoops:
-        """The loops to super-vectorize: those of the function, or their tiles and the loops inside them."""
-        if self.options.vectorize_at == "before_tile":
-            return TiledLoops(self.function, ())
-        loops = self._super_vectorized(self.function).loops
-        return tile_function(
-            self.function, {k: loop.shape[-1] for k, loop in enumerate(loops) if loop.vectorized}
-        )
+        self.function = name_loops(add_disjoint_bits(flatten_values(function)))
+        self.options = options
 
     @lazy
     def vectorized(self) -> Vectorized:
-        """The result of the super-vectorizer.
+        """The result of the super-vectorizer, or of the schedule that the caller wrote.
 
         Raises:
-            KernelError: a size or fastest_varying is invalid.
+            KernelError: a size or fastest_varying is invalid, or the loops cannot run as the schedule says.
         """
-        return self._super_vectorized(self.tiled.function)
+        options, function = self.options, self.function
+        reductions, scans = options.reductions_in_lanes, options.vectorize_scans
+        if options.schedule is not None:
+            return schedule_function(function, options.schedule, reductions, scans)
+        fastest, tail = options.fastest_varying, options.tail
+        return vectorize_function(function, self.sizes, fastest, reductions, tail, scans)
 
     @lazy
     def sizes(self) -> tuple[int, ...]:
@@ -79,7 +82,7 @@ class LoopKernels:
         """
         options = self.options
         sizes = options.sizes(self.function)
-        if options.fastest_varying or options.axes:
+        if options.fastest_varying:
             return sizes
         if not options.is_auto:
             most = max(map(_depth, self.function.body), default=0)
@@ -91,51 +94,69 @@ class LoopKernels:
         lanes, scans = sizes[0] // registers, options.vectorize_scans
         return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
 
-    def _super_vectorized(self, function: Function, sizes: tuple[int, ...] | None = None) -> Vectorized:
-        options = self.options
-        fastest, reductions = options.fastest_varying, options.reductions_in_lanes
-        scans = options.vectorize_scans
-        given = sizes or self.sizes
-        return vectorize_function(function, given, fastest, reductions, options.tail, scans, options.axes)
+    @lazy
+    def directives(self) -> tuple[Directive, ...]:
+        """How the loops run; none if they run element by element."""
+        options, made = self.options, self.vectorized
+        if options.schedule is not None or not made.directives:
+            return made.directives
+        after = options.vectorize_at == "after_tile"
+        tiles = choose_tiles(self.function, made.function, made.directives) if after else ()
+        strips = () if options.is_auto else choose_strips(made.function, machine().register_bytes)
+        sizes = [(x.axis, x.size) for x in tiles]
+        strips = tuple(x for x in strips if (x.axis, x.size) not in sizes)
+        return (*tiles, *strips, *made.directives)
+
+    @property
+    def in_super_vectors(self) -> Function:
+        """The loops over super-vectors, in tiles if it has some. Strips are loops inside super-vectors."""
+        tiles = [x for x in self.directives if not (isinstance(x, Tile) and x.level == "strip")]
+        return tile(self.vectorized.function, tiles)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
         """The kernel that runs element by element, which is also correct for overlapping arrays."""
-        return loop_kernel(self.function, "scalar")
+        return loop_kernel(self.function)
 
     @lazy
     def kernel(self) -> LoopKernel:
-        """The super-vectorized kernel if a loop vectorizes, otherwise the scalar one."""
-        if not any(report.vectorized for report in self.vectorized.loops):
+        """The kernel whose loops run as the directives say; the scalar one if there are none.
+
+        Raises:
+            KernelError: as for `vectorized`, or nothing can be streamed that the schedule streams.
+        """
+        if not self.directives:
             return self.scalar_kernel
-        return self._vector_kernel(stream=False)
+        made, text = self._kernel(self.directives), self.options.schedule
+        streams = next((x for x in self.directives if isinstance(x, Stream)), None)
+        if text and streams and not made.emitted.streamed:
+            refuse_directive(text, streams, "expected full rows that are only written, and a masked tail")
+        return made
 
     @lazy
     def streaming_kernel(self) -> LoopKernel:
         """The same for arrays larger than any cache: arrays that it only writes bypass the cache."""
-        return self.kernel if self.kernel is self.scalar_kernel else self._vector_kernel(stream=True)
+        if not self.directives or self.options.schedule is not None:
+            return self.kernel
+        return self._kernel((*self.directives, Stream("full")))
 
     @lazy
     def tiled_kernel(self) -> LoopKernel:
         """The same in tiles, if blocks are transposed and the order of tiles is legal: for large arrays."""
-        tile = transposed_tile(self.sizes) if self.options.is_auto else None
-        if tile is None or self.kernel is self.scalar_kernel:
-            return self.kernel
-        wide = self._super_vectorized(self.function, tile)
-        alike = [report.vectorized for report in wide.loops] == [r.vectorized for r in self.vectorized.loops]
-        if not alike or wide.checks != self.vectorized.checks:
-            return self.kernel
-        return loop_kernel(wide.function, self.options.tail, tiles=True, fast=self.options.fastmath)
+        tiles = self.transposed_tiles
+        return self._kernel((*tiles, *self.directives)) if tiles else self.kernel
 
-    def _vector_kernel(self, *, stream: bool) -> LoopKernel:
+    @lazy
+    def transposed_tiles(self) -> tuple[Tile, ...]:
+        """The tiles for large arrays."""
         options = self.options
-        return loop_kernel(
-            self.vectorized.function,
-            options.tail,
-            strips=not options.is_auto,
-            stream=stream,
-            fast=options.fastmath,
-        )
+        if not options.is_auto or options.schedule is not None or not self.kernel.emitted.transposes:
+            return ()
+        made = self.vectorized
+        return choose_transposed_tiles(self.function, made.function, made.directives)
+
+    def _kernel(self, directives: tuple[Directive, ...]) -> LoopKernel:
+        return loop_kernel(self.vectorized.function, directives, fast=self.options.fastmath)
 
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
         """The faster of the two for such sizes, by the caches and by this machine's measured copies."""
@@ -154,7 +175,7 @@ class LoopKernels:
     def failures(self) -> tuple[Any, ...]:
         """Reports of the loops of nests without a vectorized loop."""
         reports, failed = list(self.vectorized.loops), []
-        for statement in self.tiled.function.body:
+        for statement in self.function.body:
             own = [reports.pop(0) for _ in _loops(statement)]
             if own and not any(report.vectorized for report in own):
                 failed += own
@@ -162,51 +183,44 @@ class LoopKernels:
 
     @property
     def schedule(self) -> str:
-        """How super-vectors map to registers and threads, in one line."""
-        if self.kernel is self.scalar_kernel:
+        """The directives, as `tilejit.kernel` takes them, then facts that they do not decide, in one line."""
+        if not self.directives:
             return "schedule  element by element"
-        registers = f"registers of {machine().register_bytes} bytes"
-        parts = [
-            self._directives,
-            registers,
-            "threads share the outermost loop" if self.shared else "one thread",
-        ]
-        if self.options.vectorize_at == "after_tile":
-            tiles = " and ".join("x".join(map(str, sizes)) for sizes in dict.fromkeys(self.tiled.tiles))
-            parts.insert(0, f"tiles {tiles or 'none'}")
-        if self.streaming_kernel.emitted.streamed:
-            parts.append("streaming stores where arrays are large")
-        tile = transposed_tile(self.sizes)
-        if tile and self.tiled_kernel is not self.kernel:
-            parts.append(f"tiles {'x'.join(map(str, tile))} where arrays are large")
+        facts = [", ".join(map(str, self.directives)), *self._limits]
         if not self.options.is_auto:
-            parts.insert(
-                parts.index(registers), strips_text(self.vectorized.function, machine().register_bytes)
-            )
-        if "transposed_" in self.kernel.emitted.source:
-            parts.insert(parts.index(registers) + 1, "blocks transposed in registers")
-        return f"schedule  {' | '.join(parts)}"
+            facts.append(strips_text(self.vectorized.function, machine().register_bytes))
+        facts.append(f"registers of {machine().register_bytes} bytes")
+        facts += ["blocks transposed in registers"] * self.kernel.emitted.transposes
+        facts.append("threads share the outermost loop" if self.shared else "one thread")
+        if self.streaming_kernel is not self.kernel and self.streaming_kernel.emitted.streamed:
+            facts.append("streaming stores where arrays are large")
+        if self.transposed_tiles:
+            facts.append(f"{', '.join(map(str, self.transposed_tiles))} where arrays are large")
+        return f"schedule  {' | '.join(filter(None, facts))}"
 
     @property
-    def _directives(self) -> str:
-        """The directives of each nest, and the requested size where super-vectors have less."""
-        nests = [*dict.fromkeys(nest for x in self.vectorized.function.body for nest in _nests(x, ()))]
-        tails: dict[str, Any] = {r.index: r.tail for r in self.vectorized.loops if r.vectorized}
-        text = " and ".join(f"{Vectorize(nest)}, {Tail(nest[-1][0], tails[nest[-1][0]])}" for nest in nests)
-        text += self.options.machine_sizes
-        requested = self.options.sizes(self.function)
+    def _limits(self) -> list[str]:
+        """The requested sizes if they depend on the machine, and why super-vectors have less."""
+        options = self.options
+        if options.is_auto:
+            return []
+        limits = [options.machine_sizes] if options.machine_sizes else []
+        requested = options.sizes(self.function)
         size = "x".join(map(str, requested))
-        if not self.options.is_auto and len(requested) > len(self.sizes):
-            return f"{text}, not {size} as no nest has so many loops"
+        if len(requested) > len(self.sizes):
+            return [*limits, f"not {size} as no nest has so many loops"]
         given = tuple(size for size in self.sizes if size > 1)
-        limited = any(tuple(lanes for _, lanes in nest) != given for nest in nests if len(nest) == len(given))
-        return f"{text}, less than {size} as min_distance promises no more" if limited else text
+        nests = [tuple(n for _, n in x.lanes) for x in self.directives if isinstance(x, Vectorize)]
+        limited = any(nest != given for nest in nests if len(nest) == len(given))
+        return [*limits, f"less than {size} as min_distance promises no more"] if limited else limits
 
     @property
     def shared(self) -> bool:
         """Whether iterations of the outermost loop may run on several threads."""
         body, parallel = self.function.body, self.options.parallel
         if len(body) != 1 or not isinstance(body[0], For) or body[0].carried or parallel is False:
+            return False
+        if outermost(body[0], self.directives) != body[0].index:
             return False
         return body[0].parallel or (parallel is not None and not self.function.results)
 
@@ -231,21 +245,6 @@ def _depth(statement: Statement) -> int:
         case If(_, then, otherwise):
             return max(map(_depth, (*then, *otherwise)), default=0)
     return 0
-
-
-Lanes: TypeAlias = tuple[tuple[str, int], ...]
-"""The loops over super-vectors of a nest, outermost first, with their lanes."""
-
-
-def _nests(statement: Statement, around: Lanes) -> Iterator[Lanes]:
-    """The loops over super-vectors of each nest in a statement."""
-    if isinstance(statement, If):
-        for each in (*statement.body, *statement.otherwise):
-            yield from _nests(each, around)
-    if isinstance(statement, For):
-        own = (*around, (statement.index, statement.size)) if statement.size > 1 else around
-        inside = [nest for each in statement.body for nest in _nests(each, own)]
-        yield from inside or ([own] if own else [])
 
 
 def _loops(statement: Statement) -> list[For]:

@@ -18,7 +18,6 @@ class LoopOptions:
 
     Attributes:
         auto_registers: the registers of an "auto" super-vector.
-        axes: the loops of the sizes, which `schedule` names; none if TileJIT chooses them.
     """
 
     virtual_vector_size: tuple[Size, ...] | str = AUTO
@@ -37,7 +36,6 @@ class LoopOptions:
     index_bounds: str = "check"
     schedule: str | None = None
     auto_registers: int = AUTO_REGISTERS
-    axes: tuple[str, ...] = ()
 
     @property
     def threads(self) -> int | None:
@@ -46,7 +44,7 @@ class LoopOptions:
 
     @property
     def is_auto(self) -> bool:
-        """Whether TileJIT chooses the size of super-vectors."""
+        """Whether TileJIT chooses the size of super-vectors, or a schedule has them."""
         return self.virtual_vector_size == AUTO
 
     @property
@@ -72,11 +70,11 @@ class LoopOptions:
 
     @property
     def machine_sizes(self) -> str:
-        """The requested sizes in parentheses if they depend on the machine, otherwise ""."""
+        """The requested sizes if they depend on the machine, otherwise ""."""
         sizes = self.virtual_vector_size
         if isinstance(sizes, str) or all(isinstance(each, int) for each in sizes):
             return ""
-        return f" ({', '.join(map(str, sizes))})"
+        return ", ".join(map(str, sizes))
 
     def sizes(self, function: Function) -> tuple[int, ...]:
         """The super-vector's shape; sizes in terms of the machine count elements of the widest array."""

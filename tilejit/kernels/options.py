@@ -12,11 +12,8 @@ import numpy as np
 from codegen import (
     MOST_DIMS,
     KernelValueError,
-    ScheduleError,
     Size,
-    Tail,
-    Vectorize,
-    read_directives,
+    read_loop_directives,
     read_vector_sizes,
     shown,
 )
@@ -93,7 +90,8 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
     for name in given:
         if name not in known:
             raise TypeError(f"{what} has no option {name}\n  it has {', '.join(known)}")
-    requested = _scheduled(LoopOptions(**given))
+    requested = LoopOptions(**given)
+    _check_schedule(requested)
     for name, words in _WORDS.items():
         _check_word(name, getattr(requested, name), words)
     sizes, varying = _sizes(requested.virtual_vector_size), requested.fastest_varying
@@ -119,36 +117,16 @@ _SCHEDULED = ("virtual_vector_size", "fastest_varying", "tail", "vectorize_at", 
 """The options that a schedule replaces."""
 
 
-def _scheduled(requested: LoopOptions) -> LoopOptions:
-    """The options that a schedule stands for; a kernel that cannot have the schedule raises.
-
-    'Vectorize(i=16, j=16), Tail("j", "shift")' -> virtual_vector_size (16, 16) of loops i and j, tail "shift"
-    """
-    text = requested.schedule
-    if text is None:
-        return requested
-    if not isinstance(text, str):
-        raise TypeError(f"schedule: expected a str, got {type(text).__name__}")
+def _check_schedule(requested: LoopOptions) -> None:
+    """Check a schedule as far as it does not depend on the loops, and that no option says the same."""
+    if requested.schedule is None:
+        return
+    if not isinstance(requested.schedule, str):
+        raise TypeError(f"schedule: expected a str, got {type(requested.schedule).__name__}")
     for name in _SCHEDULED:
         if getattr(requested, name) != getattr(LoopOptions(), name):
             raise KernelValueError(f"{name} is part of the schedule\n  pass one of the two")
-    directives = read_directives(text)
-    vectors = [x for x in directives if isinstance(x, Vectorize)]
-    tails = [x for x in directives if isinstance(x, Tail)]
-    if len(vectors) != 1 or len(tails) > 1 or len(directives) > len(vectors) + len(tails):
-        raise ScheduleError(
-            f"schedule: expected Vectorize and at most one Tail for a kernel, got {text[:80]!r}\n"
-            '  write Vectorize(i=16, j=16), Tail("j", "mask")'
-        )
-    axes, sizes = zip(*vectors[0].lanes, strict=True)
-    tail: Any = LoopOptions().tail
-    for given in tails:
-        if given.axis != axes[-1] or given.how not in get_args(TailKind) or given.sizes:
-            words = ", ".join(get_args(TailKind))
-            raise ScheduleError(f'schedule: expected Tail("{axes[-1]}", …) with one of {words}, got {given}')
-        tail = given.how
-    on_fail = "raise" if requested.on_fail == "scalar" else requested.on_fail
-    return replace(requested, virtual_vector_size=sizes, axes=axes, tail=tail, on_fail=on_fail)
+    read_loop_directives(requested.schedule)
 
 
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:

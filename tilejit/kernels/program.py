@@ -16,7 +16,9 @@ from codegen import (
     IndexChecks,
     KernelValueError,
     ScalarArg,
+    ScheduleError,
     Store,
+    Tail,
     check_bounds,
     check_divisible,
     check_indices,
@@ -102,14 +104,26 @@ class LoopProgram(LoopKernels):
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
         """The program for calls in which arrays are identical: pairs (name, name of the identical array).
 
-        It runs on one thread, because promises about the loops assume disjoint arrays.
+        It runs on one thread, because promises about the loops assume disjoint arrays. A schedule that
+        identical arrays forbid gives way to the order of the loops.
         """
         known = self._twins.get(same)
         if known is not None:
             return known
         alone = replace(self.options, parallel=False)
         made = LoopProgram(rename_arrays(self.function, dict(same)), alone, free=self.free)
-        return self._twins.keep(same, made)
+        return self._twins.keep(same, made.as_scheduled())
+
+    def as_scheduled(self) -> LoopProgram:
+        """This program; one that runs element by element if its loops cannot have the schedule."""
+        if self.options.schedule is None:
+            return self
+        try:
+            _ = self.kernel
+        except ScheduleError:
+            alone = replace(self.options, schedule=None, virtual_vector_size=(1,))
+            return LoopProgram(self.function, alone, free=self.free)
+        return self
 
     def trusts(self, a: str, b: str) -> bool:
         """Whether calls rely on no_alias that two arrays share no memory; False for subscripts."""
@@ -122,7 +136,9 @@ class LoopProgram(LoopKernels):
         if not self.indexed or self.options.index_bounds != "mask":
             return self
         function = drop_empty(self.function, known_sizes(shapes, integers))
-        return self if function == self.function else LoopProgram(function, self.options, free=self.free)
+        if function == self.function:
+            return self
+        return LoopProgram(function, self.options, free=self.free).as_scheduled()
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
         """For two names of one array, the one to drop and the one to keep, which is written if one is.
@@ -150,7 +166,7 @@ class BoundCall:
         known = known_sizes(self._shapes, self._integers)
         self._index_checks = IndexChecks(indexed, self._shapes, known) if indexed else None
         check_powers(program.function, self._shapes, self._integers)
-        if program.options.tail == "assume_divisible":
+        if any(isinstance(x, Tail) and x.how == "assume_divisible" for x in program.directives):
             check_divisible(program.vectorized.function, self._shapes, self._integers)
         self._missing = [
             (k, "" if isinstance(a, ArrayArg) else a.dtype)

@@ -12,9 +12,8 @@ import pytest
 import tilejit as tj
 from codegen.frontend.python_ast import read_function
 from codegen.ir.nodes import ArrayArg, Function
-from codegen.pipeline.loops import loops_source
+from codegen.pipeline.loops import in_tiles, loops_source
 from codegen.runtime.loop_kernel import LoopsSource
-from codegen.schedule.choose_registers import choose_registers
 from codegen.simd.routines import bound_routines
 from tilejit.copies.convert import single_pass_program
 
@@ -42,7 +41,7 @@ BUILTINS = {"range", "min", "max", "abs", "len", "int", "float", "bool"}
 
 
 def emitted(function: Function) -> LoopsSource:
-    return loops_source(function, choose_registers(function, 64))
+    return loops_source(in_tiles(function, ()), (), 64)
 
 
 def check_source(source: str) -> set[str]:

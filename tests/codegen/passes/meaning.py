@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
+from codegen.analysis.bodies import flat
 from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import ArrayArg, Function
+from codegen.ir.nodes import ArrayArg, For, Function
+from codegen.schedule.directives import Tail
 
 DTYPES = {name: numpy_dtype(name) for name in ELEMENT_BYTES}
 EXTENTS = {1: (1300,), 2: (48, 50), 3: (40, 24, 20)}
@@ -30,6 +33,11 @@ def arguments(
         else:
             found.append(numbers.get(argument.name, 3))
     return found
+
+
+def tails(function: Function, how: Literal["mask", "shift", "scalar"]) -> tuple[Tail, ...]:
+    """The same tail for all loops."""
+    return tuple(Tail(loop.index, how) for loop in flat(function.body) if isinstance(loop, For))
 
 
 def same_meaning(

@@ -62,7 +62,7 @@ def over_i(*body: Statement, carried: tuple[Carried, ...] = ()) -> Function:
 
 
 def fitted(function: Function) -> Function:
-    return fit_lines(function, RegisterSchedule(64, "mask", ()))
+    return fit_lines(function, RegisterSchedule(64, ()))
 
 
 def inlined(body: tuple[Statement, ...]) -> tuple[Statement, ...]:

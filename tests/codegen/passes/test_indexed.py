@@ -30,10 +30,10 @@ def kernel_of(case: Case, *, masked: bool = False) -> Function:
 @pytest.mark.parametrize("case", [c for c in CASES if not c.apart], ids=lambda case: case.name)
 def test_each_pass_keeps_the_meaning(case: Case, sizes: tuple[int, ...], tail: str) -> None:
     kernel = kernel_of(case, masked=tail == "mask")
-    wide = vectorize_function(kernel, sizes, tail=tail).function
-    same_meaning(kernel, wide, {}, extents=SMALL)
-    check(kernel, wide, choose_registers(wide, 16, tail), {}, SMALL)
-    check(kernel, kernel, choose_registers(kernel, 16, "scalar"), {}, SMALL)
+    made = vectorize_function(kernel, sizes, tail=tail)
+    same_meaning(kernel, made.function, {}, extents=SMALL)
+    check(kernel, made.function, choose_registers(made.function, 16, made.directives), {}, SMALL)
+    check(kernel, kernel, choose_registers(kernel, 16), {}, SMALL)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -41,7 +41,7 @@ def test_each_pass_keeps_the_meaning(case: Case, sizes: tuple[int, ...], tail: s
 def test_every_form_prints(case: Case, masked: bool) -> None:
     kernel = kernel_of(case, masked=masked)
     wide = vectorize_function(kernel, (8,)).function
-    forms = [kernel, wide, *(made for _, made in after_passes(wide, choose_registers(wide, 16, "mask")))]
+    forms = [kernel, wide, *(made for _, made in after_passes(wide, choose_registers(wide, 16)))]
     for form in forms:
         check_names(format_function(form))
 
@@ -55,5 +55,5 @@ def test_gathers_and_scatters_in_mlir() -> None:
     text = format_function(wide)
     assert "vector.scatter %y[%c0] [" in text
     assert "vector.transfer_read %idx[%i]" in text
-    lowered = format_function(lower_vectors(wide, choose_registers(wide, 16, "mask")))
+    lowered = format_function(lower_vectors(wide, choose_registers(wide, 16)))
     assert "offsets = " in lowered

@@ -16,12 +16,16 @@ from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, For, Function
 from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
-from codegen.pipeline.loops import lower_vectors, strip_mined, vectorize_function
+from codegen.ir.streams import Stream
+from codegen.passes.tile import tile
+from codegen.pipeline.loops import Vectorized, lower_vectors, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
+from codegen.schedule.choose_strips import choose_strips
+from codegen.schedule.directives import Directive
 from codegen.schedule.registers import RegisterSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
 from tests.codegen.ir.printed import check_names
-from tests.codegen.passes.meaning import EXTENTS, arguments
+from tests.codegen.passes.meaning import EXTENTS, arguments, tails
 from tests.codegen.passes.table import ROWS, Row, scan
 from tests.tools.extent import few_by_default
 
@@ -104,10 +108,10 @@ def check(
 def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
     """With 16-byte registers, super-vectors of 8 floats are two registers."""
     options = {**row.options, "tail": tail}
-    wide = vectorize_function(row.kernel, row.sizes, **options).function  # type: ignore[arg-type]
-    schedule = choose_registers(wide, 16, tail)
+    made = vectorize_function(row.kernel, row.sizes, **options)  # type: ignore[arg-type]
+    schedule = choose_registers(made.function, 16, made.directives)
     for numbers in ({"n": 37, "m": 21}, {"n": 3, "m": 1}):
-        check(row.kernel, wide, schedule, numbers)
+        check(row.kernel, made.function, schedule, numbers)
 
 
 @pytest.mark.full
@@ -115,10 +119,16 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
 def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
     """Strips of 10 lanes, which blocks of 16 bytes do not divide, then all later passes."""
     options, sizes = {**row.options, "tail": tail}, (*row.sizes[:-1], 10)
-    wide = vectorize_function(row.kernel, sizes, **options).function  # type: ignore[arg-type]
-    strips, tail = strip_mined(wide, 16, tail)
+    strips, directives = in_strips(vectorize_function(row.kernel, sizes, **options))  # type: ignore[arg-type]
     for numbers in ({"n": 37, "m": 21}, {"n": 3, "m": 1}):
-        check(row.kernel, strips, choose_registers(strips, 16, tail, stream=tail == "mask"), numbers)
+        schedule = choose_registers(strips, 16, (*directives, Stream("full")))
+        check(row.kernel, strips, schedule, numbers)
+
+
+def in_strips(made: Vectorized) -> tuple[Function, tuple[Directive, ...]]:
+    """A function in strips of its super-vectors, and its directives."""
+    tiles = choose_strips(made.function, 16)
+    return tile(made.function, tiles), (*tiles, *made.directives)
 
 
 @pytest.mark.full
@@ -137,10 +147,9 @@ def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
 def test_strips_of_two_dimensions_keep_the_meaning(sizes: tuple[int, int], tail: str) -> None:
     for body in BLOCKS.values():
         kernel = function(body)
-        wide = vectorize_function(kernel, sizes, tail=tail).function
-        strips, _ = strip_mined(wide, 16, tail)
+        strips, directives = in_strips(vectorize_function(kernel, sizes, tail=tail))
         for numbers in ({"n": 47, "m": 43}, {"n": 3, "m": 1}):
-            check(kernel, strips, choose_registers(strips, 16, tail), numbers)
+            check(kernel, strips, choose_registers(strips, 16, directives), numbers)
 
 
 COLUMNS = over_n("i", over_m("j", store("C", (j, i), add(load("A", i, j), load("B", i)))))
@@ -157,10 +166,10 @@ BLOCKS = {"columns": COLUMNS, "accumulated": SUMMED, "masked": SOME}
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
     kernel = function(BLOCKS[name])
-    wide = vectorize_function(kernel, (4, 8), tail=tail).function
-    schedule = choose_registers(wide, 16, tail)
+    made = vectorize_function(kernel, (4, 8), tail=tail)
+    schedule = choose_registers(made.function, 16, made.directives)
     for numbers in ({"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}):
-        check(kernel, wide, schedule, numbers)
+        check(kernel, made.function, schedule, numbers)
 
 
 @pytest.mark.full
@@ -176,7 +185,7 @@ def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
 def test_streams_keep_the_meaning(body: For) -> None:
     kernel = function(body)
     wide = vectorize_function(kernel, (64,), scans=True).function
-    schedule = choose_registers(wide, 64, stream=True)
+    schedule = choose_registers(wide, 64, [Stream("full")])
     assert "streamed=True" in str(lower_vectors(wide, schedule))
     for numbers in ({"n": 41, "m": 43}, {"n": 3, "m": 1}):
         check(kernel, wide, schedule, numbers)
@@ -216,7 +225,7 @@ def test_numbers_keep_their_dtype(dtype: str) -> None:
     """Halves round after each operation and integers wrap, in registers and one by one in the tail."""
     kernel = function(computed(dtype))
     wide = vectorize_function(kernel, (8,), tail="scalar").function
-    check(kernel, wide, choose_registers(wide, 16, "scalar", fast=dtype == "f32"), {"n": 11})
+    check(kernel, wide, choose_registers(wide, 16, tails(wide, "scalar"), fast=dtype == "f32"), {"n": 11})
 
 
 def test_booleans_stay_booleans() -> None:
@@ -226,7 +235,7 @@ def test_booleans_stay_booleans() -> None:
         over_n("i", *(store(x, (i,), op("not", v)) for x, v in zip("CDEFGHI", values, strict=True)))
     )
     wide = vectorize_function(kernel, (8,), tail="scalar").function
-    check(kernel, wide, choose_registers(wide, 16, "scalar"), {"n": 11})
+    check(kernel, wide, choose_registers(wide, 16, tails(wide, "scalar")), {"n": 11})
 
 
 def test_round_to_odd() -> None:
@@ -248,12 +257,12 @@ STORED = re.compile(r"(vector|tilejit)\.(transfer_write|scatter)|(affine|memref)
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 def test_each_stage_prints(tail: str) -> None:
     """The printer raises on unknown nodes and names."""
-    wide = [vectorize_function(r.kernel, r.sizes, **{**r.options, "tail": tail}).function for r in MEANT]  # type: ignore[arg-type]
-    wide += [vectorize_function(function(body), (4, 8), tail=tail).function for body in BLOCKS.values()]
-    for kernel in wide:
-        for stream in (False, True):
-            schedule = choose_registers(kernel, 16, tail, stream=stream)
-            for name, made in after_passes(kernel, schedule):
+    wide = [vectorize_function(r.kernel, r.sizes, **{**r.options, "tail": tail}) for r in MEANT]  # type: ignore[arg-type]
+    wide += [vectorize_function(function(body), (4, 8), tail=tail) for body in BLOCKS.values()]
+    for each in wide:
+        for stream in ((), (Stream("full"),)):
+            schedule = choose_registers(each.function, 16, (*each.directives, *stream))
+            for name, made in after_passes(each.function, schedule):
                 text = format_function(made)
                 check_names(text)
                 assert len(STORED.findall(text)) == str(made).count("Store("), name

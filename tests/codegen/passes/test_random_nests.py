@@ -14,9 +14,14 @@ from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import Function
-from codegen.pipeline.loops import tile_function, vectorize_function
+from codegen.passes.name_loops import name_loops
+from codegen.passes.tile import tile
+from codegen.pipeline.loops import in_tiles, schedule_function, vectorize_function
+from codegen.schedule.choose_tiles import choose_tiles
+from codegen.support.errors import ScheduleError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.extent import examples
+from tests.tools.loop_schedules import nests_of, random_schedule
 
 SIZES = ((4,), (8,), (3,), (2, 4), (4, 4), (2, 2, 4))
 
@@ -54,11 +59,29 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
 def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run in lanes."""
     expected, function = by_python(drawn), typed(drawn)
-    cut = tile_function(function, {}).function
-    for form in (function, *(vectorize_function(each, sizes).function for each in (function, cut))):
+    made = vectorize_function(function, sizes)
+    tiles = choose_tiles(function, made.function, made.directives)
+    for form in (function, made.function, tile(made.function, tiles)):
         found = drawn.copied()
         interpret(form, found)
         agree(found, expected, drawn)
+
+
+@settings(max_examples=examples(30, full=600), deadline=None, suppress_health_check=list(HealthCheck))
+@given(nests(), st.data())
+def test_accepted_schedules_keep_the_meaning(drawn: Nest, data: st.DataObject) -> None:
+    """Random directives are refused, or the loops in tiles leave what Python leaves."""
+    function = name_loops(typed(drawn))
+    paths = nests_of(function)
+    assume(paths)
+    text = random_schedule(paths, lambda count: data.draw(st.integers(0, count - 1)))
+    try:
+        made = schedule_function(function, text)
+    except ScheduleError:
+        return
+    found = drawn.copied()
+    interpret(in_tiles(made.function, made.directives), found)
+    agree(found, by_python(drawn), drawn)
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from codegen.ir.nodes import ArrayArg, Function, ScalarArg
 from codegen.pipeline.loops import vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from codegen.support.errors import KernelError
-from tests.codegen.passes.meaning import DTYPES
+from tests.codegen.passes.meaning import DTYPES, tails
 from tests.codegen.passes.test_lower_vectors import after_passes, run
 from tests.conftest import SEED
 
@@ -100,7 +100,7 @@ def check(function: Function, wide: Function, dtype: str, text: str) -> None:
         assert [int(x) for x in interpret(wide, found)] == results, text
         forms = [found]
         for tail in ("mask", "scalar"):
-            _, made = after_passes(wide, choose_registers(wide, 16, tail))[-1]
+            _, made = after_passes(wide, choose_registers(wide, 16, tails(wide, tail)))[-1]
             forms.append(arguments(dtype, m, m))
             run(made, function, forms[-1])
         for form in forms:

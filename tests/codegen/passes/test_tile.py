@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.analysis.dependence import goes_back
-from codegen.ir.nodes import Statement
-from codegen.ir.visit import accesses_of, loops_of
-from codegen.pipeline.loops import tile_function, vectorize_function
-from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, over_n, plus, store
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.nodes import Function, Statement
+from codegen.ir.visit import loops_of
+from codegen.passes.reorder import reorder
+from codegen.passes.tile import tile
+from codegen.pipeline.loops import in_tiles, schedule_function, vectorize_function
+from codegen.schedule.check_loops import order_problem
+from codegen.schedule.choose_tiles import choose_tiles
+from codegen.schedule.directives import Reorder, Tile
+from codegen.support.errors import ScheduleError
+from tests.codegen.ir.nests import function, i, j, load, loop, m, n, op, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
+from tests.conftest import SEED
 from tests.kernels.test_kernels import arguments, same, scaled
+from tests.tools.extent import examples
+from tests.tools.loop_schedules import nests_of, random_schedule
 
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 
@@ -23,13 +34,15 @@ MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotat
 @pytest.mark.full
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_same_meaning(row: Row) -> None:
-    """In tiles, and in super-vectors inside tiles."""
-    loops = [each for root in loops_of(row.kernel.body) for each in root.all()]
-    cut = tile_function(row.kernel, dict.fromkeys(range(len(loops)), 8)).function
+    """Super-vectors in tiles, and loops in tiles of 5."""
     numbers = {"n": 37, "m": 21}
-    same_meaning(row.kernel, cut, numbers)
-    if cut != row.kernel:
-        same_meaning(row.kernel, vectorize_function(cut, row.sizes, **row.options).function, numbers)  # type: ignore
+    made = vectorize_function(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
+    tiles = choose_tiles(row.kernel, made.function, made.directives)
+    same_meaning(row.kernel, tile(made.function, tiles), numbers)
+    indices = {loop.node.index for root in loops_of(row.kernel.body) for loop in root.all()}
+    tiles = tuple(Tile(index, 5) for index in sorted(indices))
+    if not order_problem(row.kernel, tiles):
+        same_meaning(row.kernel, tile(row.kernel, tiles), numbers)
 
 
 def copied(di: int, dj: int) -> Statement:
@@ -38,25 +51,72 @@ def copied(di: int, dj: int) -> Statement:
     return loop("i", 2, n, inner)
 
 
+TILES = (Tile("i", 8), Tile("j", 8))
+BY_COLUMNS = (Reorder(("j", "i")),)
+
+
 @pytest.mark.parametrize(
-    ("body", "back"),
+    ("body", "tiled", "by_columns"),
     [
-        (copied(-1, 1), True),
-        (copied(1, -1), True),
-        (copied(-1, -1), False),
-        (copied(0, -1), False),
-        (copied(1, 1), False),
-        (over_n("i", over_m("j", store("C", (j,), load("A", i, j)))), False),
-        (over_n("i", over_n("j", store("A", (i, j), load("A", j, i)))), True),
-        (over_n("i", over_m("j", store("C", (i, j), load("A", j, i)))), False),
+        (copied(-1, 1), False, False),
+        (copied(1, -1), False, False),
+        (copied(-1, -1), True, True),
+        (copied(0, -1), True, True),
+        (copied(1, 1), True, True),
+        (over_n("i", over_m("j", store("C", (j,), load("A", i, j)))), True, True),
+        (over_n("i", over_n("j", store("A", (i, j), load("A", j, i)))), False, False),
+        (over_n("i", over_m("j", store("C", (i, j), load("A", j, i)))), True, True),
     ],
     ids=["up right", "down left", "up left", "left", "down right", "columns", "in place", "apart"],
 )
-def test_dependences_that_lead_back_to_an_earlier_tile(body: Statement, back: bool) -> None:
+def test_orders_that_dependences_forbid(body: Statement, tiled: bool, by_columns: bool) -> None:
     kernel = function(body)
-    (root,) = loops_of(kernel.body)
-    assert goes_back(accesses_of(kernel.body, (root,)), list(root.all())) == back
-    assert bool(tile_function(kernel, {}).tiles) != back
+    assert (not order_problem(kernel, TILES)) == tiled == bool(choose_tiles(kernel, kernel, ()))
+    assert (not order_problem(kernel, BY_COLUMNS)) == by_columns
+    for legal, directives in ((tiled, TILES), (by_columns, BY_COLUMNS)):
+        if legal:
+            same_meaning(kernel, tile(reorder(kernel, directives), directives), {"n": 37, "m": 21})
+
+
+@pytest.mark.parametrize("order", [("i", "j_tile", "j"), ("i_tile", "i", "j")])
+def test_tiles_of_one_loop_keep_the_order_of_iterations(order: tuple[str, ...]) -> None:
+    """They are legal whatever the dependences are, unless a loop over tiles moves outward."""
+    kernel = function(copied(-1, 1))
+    tiles = [Tile(name.removesuffix("_tile"), 8) for name in order if name.endswith("_tile")]
+    assert not order_problem(kernel, [*tiles, Reorder(order)])
+    same_meaning(kernel, tile(kernel, [*tiles, Reorder(order)]), {"n": 37, "m": 21})
+    assert order_problem(kernel, [Tile("j", 8), Reorder(("j_tile", "i", "j"))])
+
+
+def stencil(pick: Callable[[int], int]) -> Function:
+    """for i: for j: for k: A[i + …, j + …, k + …] = A[…] + A[…], with steps of both signs."""
+    indices = ("i", "j", "k")[: 2 + pick(2)]
+
+    def element() -> tuple[Index, ...]:
+        places = (plus(index_symbol(name), pick(3) - 1) for name in indices)
+        return (*places, *[index_symbol(indices[0])] * (3 - len(indices)))
+
+    body: Statement = store("G", element(), op("sub", *(load("G", *element(), dtype="i32") for _ in "ab")))
+    for name in reversed(indices):
+        ends = (1, 9) if pick(4) else (8, 0)
+        body = loop(name, *map(Affine, ends), body, step=1 if ends[0] < ends[1] else -1)
+    return function(body)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+def test_accepted_schedules_of_stencils_keep_the_meaning(seed: int) -> None:
+    """An order that reverses a dependence would leave other numbers."""
+    random, accepted = Random(seed), 0
+    for _ in range(examples(60, full=1000)):
+        kernel = stencil(random.randrange)
+        text = random_schedule(nests_of(kernel), random.randrange)
+        try:
+            made = schedule_function(kernel, text)
+        except ScheduleError:
+            continue
+        accepted += 1
+        same_meaning(kernel, in_tiles(made.function, made.directives), {}, extents={3: (11, 11, 11)})
+    assert accepted > 5
 
 
 @pytest.mark.full

@@ -16,7 +16,9 @@ import tilejit as tj
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
-from codegen.pipeline.loops import strip_mined, vectorize_function
+from codegen.passes.tile import tile
+from codegen.pipeline.loops import vectorize_function
+from codegen.schedule.choose_strips import choose_strips
 from codegen.support.errors import KernelError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -118,7 +120,7 @@ def _nest(case: Case, drawn: Nest) -> None:
         if case.chance(2):
             function = vectorize_function(function, sizes, tail=tail).function
             if case.chance(2):
-                function, _ = strip_mined(function, case.one_of(16, 32, 64), tail)
+                function = tile(function, choose_strips(function, case.one_of(16, 32, 64)))
         found = drawn.copied()
         interpret(function, found)
     for name, mine, right in zip(ARRAYS, found, wanted, strict=False):

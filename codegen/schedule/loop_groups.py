@@ -1,0 +1,135 @@
+"""Perfectly nested loops of a kernel that run in another order: in tiles, or interchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from codegen.analysis.bodies import perfect_nest
+from codegen.ir.nodes import For, Function, Statement
+from codegen.schedule.directives import Directive, Reorder, Tail, Tile, Vectorize
+from codegen.schedule.loops import int_size
+from codegen.support.dataclasses import dataclass
+
+LEVELS = ("tile", "strip")
+"""The levels of tiles of a kernel's loops, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopGroup:
+    """Perfectly nested loops, from the outermost to the innermost one that directives name.
+
+    loops  as they are nested in the function
+    tiles  the loops over tiles to add, as `order` has them if no directive orders them
+    order  the names of all loops, outermost first
+    """
+
+    loops: tuple[For, ...]
+    tiles: tuple[Tile, ...]
+    order: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All loops in the order that they have without a Reorder: those over tiles first."""
+        return (*(x.index for x in self.tiles), *(x.index for x in self.loops))
+
+    @property
+    def point_loops(self) -> tuple[For, ...]:
+        """The loops of the function, in their new order."""
+        return tuple(sorted(self.loops, key=lambda loop: self.order.index(loop.index)))
+
+    def tiles_of(self, axis: str) -> tuple[Tile, ...]:
+        """The loops over tiles of a loop, outermost first."""
+        return tuple(x for x in self.tiles if x.axis == axis)
+
+    def blocks(self, lanes: Mapping[str, int]) -> list[tuple[str, int]]:
+        """For each loop in order, the loop of the function and its iterations in one iteration."""
+        tiles = {x.index: (x.axis, int_size(x.size)) for x in self.tiles}
+        return [tiles.get(name, (name, lanes.get(name, 1))) for name in self.order]
+
+    def loop(self, name: str) -> For:
+        """The loop of that name, or whose tiles a loop of that name runs over."""
+        axis = next((x.axis for x in self.tiles if x.index == name), name)
+        return next(loop for loop in self.loops if loop.index == axis)
+
+
+def group_at(loop: For, directives: Sequence[Directive]) -> LoopGroup | None:
+    """The group that begins with a loop; None if no Tile or Reorder names it."""
+    tiles = [x for x in directives if isinstance(x, Tile)]
+    orders = [x.loops for x in directives if isinstance(x, Reorder)]
+    named = {*(x.axis for x in tiles), *(name for order in orders for name in order)}
+    if loop.index not in named:
+        return None
+    nest = perfect_nest(loop)
+    last = max(k for k, each in enumerate(nest) if each.index in named)
+    loops = tuple(nest[: last + 1])
+    levels = tuple(
+        x for level in LEVELS for each in loops for x in tiles if (x.axis, x.level) == (each.index, level)
+    )
+    group = LoopGroup(loops, levels, ())
+    order = next((order for order in orders if {*order} & {*group.names}), group.names)
+    return LoopGroup(loops, levels, order)
+
+
+def outermost(loop: For, directives: Sequence[Directive]) -> str:
+    """The loop whose iterations, or tiles, the outermost loop of a nest runs over."""
+    group = group_at(loop, directives)
+    return group.loop(group.order[0]).index if group else loop.index
+
+
+def groups_of(body: tuple[Statement, ...], directives: Sequence[Directive]) -> Iterator[LoopGroup]:
+    """All groups of a body, in source order."""
+    for node in body:
+        if not isinstance(node, For):
+            continue
+        group = group_at(node, directives)
+        if group is not None:
+            yield group
+        yield from groups_of(group.loops[-1].body if group else node.body, directives)
+
+
+def lanes_of(directives: Sequence[Directive]) -> dict[str, int]:
+    """The iterations of each loop that run at once."""
+    return {axis: count for x in directives if isinstance(x, Vectorize) for axis, count in x.lanes}
+
+
+def tails_of(directives: Sequence[Directive]) -> dict[str, str]:
+    """How the last iterations of each loop run."""
+    return {x.axis: x.how for x in directives if isinstance(x, Tail)}
+
+
+def lane_directives(
+    function: Function, lanes: Mapping[str, int], tails: Mapping[str, str]
+) -> tuple[Directive, ...]:
+    """The directives of chosen lanes: of each nest, the loops and the tail of the innermost one.
+
+    tails  of each loop that runs as lanes
+    """
+    nests = [nest for node in function.body for nest in _nests(node, lanes, ())]
+    pairs = [(Vectorize(nest), Tail(nest[-1][0], tails[nest[-1][0]])) for nest in nests]  # type: ignore[arg-type]
+    return tuple(x for pair in pairs for x in pair)
+
+
+def _nests(
+    node: Statement, lanes: Mapping[str, int], around: tuple[tuple[str, int], ...]
+) -> Iterator[tuple[tuple[str, int], ...]]:
+    """The loops over super-vectors of each nest in a statement, outermost first, with their lanes."""
+    if not isinstance(node, For):
+        return
+    count = lanes.get(node.index, 1)
+    own = (*around, (node.index, count)) if count > 1 else around
+    inside = [nest for each in node.body for nest in _nests(each, lanes, own)]
+    yield from inside or ([own] if count > 1 else [])
+
+
+def deepest(function: Function, directives: Sequence[Directive]) -> int:
+    """How many loops are one inside the other, with those over tiles."""
+
+    def depth(body: tuple[Statement, ...]) -> int:
+        found = 0
+        for node in body:
+            if isinstance(node, For):
+                own = sum(isinstance(x, Tile) and x.axis == node.index for x in directives)
+                found = max(found, 1 + own + depth(node.body))
+        return found
+
+    return depth(function.body)
