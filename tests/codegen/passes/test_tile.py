@@ -20,7 +20,7 @@ from codegen.schedule.check_loops import order_problem
 from codegen.schedule.choose_tiles import choose_tiles
 from codegen.schedule.directives import Reorder, Tile
 from codegen.support.errors import ScheduleError
-from tests.codegen.ir.nests import function, i, j, load, loop, m, n, op, over_m, over_n, plus, store
+from tests.codegen.ir.nests import function, i, j, k, load, loop, m, n, op, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
 from tests.conftest import SEED
@@ -88,6 +88,19 @@ def test_tiles_of_one_loop_keep_the_order_of_iterations(order: tuple[str, ...]) 
     assert order_problem(kernel, [Tile("j", 8), Reorder(("j_tile", "i", "j"))])
 
 
+@pytest.mark.parametrize("order", ["", ', Reorder("i", "j_tile", "k_tile", "j", "k")'])
+def test_lanes_of_an_outer_loop_run_inside_the_loops_in_tiles(order: str) -> None:
+    """The dependence goes forward along i, j and back along k: i carries it unless it runs as lanes."""
+    body = store("G", (i, j, k), load("G", plus(i, -1), plus(j, -1), plus(k, 1)))
+    kernel = function(loop("i", 1, 9, loop("j", 1, 9, loop("k", 1, 9, body))))
+    tiles = f'Tile("j", 4), Tile("k", 4){order}'
+    for text in (tiles, "Vectorize(i=8)"):
+        made = schedule_function(kernel, text)
+        same_meaning(kernel, in_tiles(made.function, made.directives), {}, extents={3: (11, 11, 11)})
+    with pytest.raises(ScheduleError, match="would change the result"):
+        schedule_function(kernel, f"{tiles}, Vectorize(i=8)")
+
+
 def stencil(pick: Callable[[int], int]) -> Function:
     """for i: for j: for k: A[i + …, j + …, k + …] = A[…] + A[…], with steps of both signs."""
     indices = ("i", "j", "k")[: 2 + pick(2)]
@@ -135,8 +148,8 @@ def test_kernels_vectorized_before_tiling_have_no_tiles() -> None:
 
 
 def running(a: Any, b: Any) -> None:
-    for k in range(1, a.shape[0]):
-        b[k] = a[k] + a[k - 1]
+    for x in range(1, a.shape[0]):
+        b[x] = a[x] + a[x - 1]
 
 
 def test_one_loop_has_no_tiles() -> None:

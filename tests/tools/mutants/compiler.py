@@ -210,9 +210,23 @@ LOOPS = (
     Mutant(
         "tile-any-nest",
         "A nest is tiled although a dependence goes back along an inner loop.",
-        "if inner in band and system.feasible(zero, back):",
-        "if inner not in band and system.feasible(zero, back):",
+        "if system.feasible(zero, rows):",
+        "if not rows and system.feasible(zero, rows):",
         ("passes/test_tile", "test_random_nests"),
+    ),
+    Mutant(
+        "tile-inside-lanes",
+        "Loops inside lanes run in any order that would be legal without lanes around them.",
+        "(name, lanes.get(name, 1)) for name in known",
+        "(name, 1) for name in known",
+        ("passes/test_tile",),
+    ),
+    Mutant(
+        "tile-ends-early",
+        "The last iteration of each tile is missing.",
+        "first + Affine(int_size(around.size) * step)",
+        "first + Affine((int_size(around.size) - 1) * step)",
+        ("passes/test_tile",),
     ),
     Mutant(
         "bounds-off-by-one",
@@ -231,8 +245,8 @@ LOOPS = (
     Mutant(
         "shift-in-place",
         "A shifted tail repeats iterations that have already changed what they read.",
-        "return not loop.carried and not stored(loop.body) & read(loop.body)",
-        "return not loop.carried",
+        'if tail == "shift" and (stored & loaded or loop.node.carried):',
+        'if tail == "shift" and loop.node.carried:',
         ("test_kernels_of_rows", "passes/test_rows."),
     ),
 )
