@@ -16,12 +16,15 @@ import tilejit as tj
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import Function
+from codegen.passes.name_loops import name_loops
 from codegen.passes.tile import tile
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import in_tiles, schedule_function, vectorize_function
 from codegen.schedule.choose_strips import choose_strips
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, ScheduleError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.loop_schedules import nests_of, random_schedule
 
 if TYPE_CHECKING:
     from tests.tools.soak.cases import Case
@@ -117,7 +120,9 @@ def _nest(case: Case, drawn: Nest) -> None:
     else:
         given = zip([*ARRAYS, "n"], drawn.copied(), strict=True)
         function = read_function(drawn.python).typed([argument(name, value) for name, value in given])
-        if case.chance(2):
+        if case.chance(3):
+            function = _scheduled(case, function)
+        elif case.chance(2):
             function = vectorize_function(function, sizes, tail=tail).function
             if case.chance(2):
                 function = tile(function, choose_strips(function, case.one_of(16, 32, 64)))
@@ -126,6 +131,22 @@ def _nest(case: Case, drawn: Nest) -> None:
     for name, mine, right in zip(ARRAYS, found, wanted, strict=False):
         same = np.array_equal(mine, right, equal_nan=right.dtype.kind == "f")
         case.check(same, f"{name} of {right.dtype} differs")
+
+
+def _scheduled(case: Case, function: Function) -> Function:
+    """A function whose loops run by a random schedule, if they may."""
+    function = name_loops(function)
+    nests = nests_of(function)
+    if not nests:
+        return function
+    text = random_schedule(nests, lambda count: case.pick(0, count - 1))
+    case.note(schedule=text)
+    try:
+        made = schedule_function(function, text)
+    except ScheduleError:
+        case.bench.counts["schedules refused"] += 1
+        return function
+    return in_tiles(made.function, made.directives)
 
 
 def expression(case: Case) -> None:
