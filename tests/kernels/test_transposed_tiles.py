@@ -100,4 +100,4 @@ def test_transposed_blocks_are_not_streamed() -> None:
     kernel = tj.kernel(turned)
     kernel(a, c)
     assert "streaming" not in kernel.schedule
-    assert "tiles 128x256 where arrays are large" in kernel.schedule
+    assert 'Tile("i", 128), Tile("j", 256) where arrays are large' in kernel.schedule

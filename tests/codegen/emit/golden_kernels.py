@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codegen import ArrayArg, LoopKernel, read_function
-from codegen.passes.name_bounds import name_bounds
-from codegen.pipeline.loops import loops_source, strip_mined
+from codegen import ArrayArg, Directive, LoopKernel, Stream, read_function
+from codegen.pipeline.loops import loops_source, lower_vectors
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.machine import Machine
 from tests.codegen.emit.golden_texts import KERNEL, SCHEDULES, Part, observing
@@ -57,17 +56,18 @@ class Kernel:
         observe, kernels, width = observing(parts), self.kernels(size), self.machine.register_bytes
         made: LoopKernel = getattr(kernels, self.form)
         observe("function", kernels.function)
-        observe("tile_loops", kernels.tiled.function)
         reports = [f"{loop.index}: {str(loop).partition(': ')[2]}" for loop in kernels.vectorized.loops]
         parts.append(Part("loops", "\n".join(reports), is_result=True))
         parts.append(Part(SCHEDULES["choose"], kernels.schedule, is_result=True))
         observe("super_vectorize", kernels.vectorized.function)
-        observe("strip_loops", made.function)
-        tail = "scalar" if made is kernels.scalar_kernel else kernels.options.tail
-        if size is not None and tail != "scalar":
-            _, tail = strip_mined(name_bounds(kernels.vectorized.function), width, tail)
-        schedule = choose_registers(made.function, width, tail, stream=self.form == "streaming_kernel")
-        assert loops_source(made.function, schedule, observe) == made.emitted
+        observe("tile", made.function)
+        directives: tuple[Directive, ...] = kernels.directives
+        if self.form == "streaming_kernel":
+            directives = (*directives, Stream("full"))
+        if self.form == "tiled_kernel":
+            directives = (*kernels.transposed_tiles, *directives)
+        lower_vectors(made.function, choose_registers(made.function, width, directives), observe)
+        assert loops_source(made.function, directives, width) == made.emitted
         parts.append(Part(KERNEL, made.source, is_result=True))
         return parts
 
