@@ -10,27 +10,23 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd import direct_fields as fields
 from codegen.simd.register.calls import call_kernel
 from codegen.simd.register.decorator import for_kernels
-from codegen.simd.register.memory import I32, I64, pointer, statement
+from codegen.simd.register.intrinsics import statement, typed_routine
+from codegen.simd.register.memory import I32, I64, pointer
 
 
 def _function(arguments: int) -> Any:
-    """An intrinsic that calls a C function by address; arguments and result are 64-bit words."""
+    """A routine that calls a C function by address; arguments and result are 64-bit words."""
     kind = ir.FunctionType(I64, [I64] * arguments)
-    names = [f"a{k}" for k in range(arguments)]
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), list(args[1:]))
+    def emit(builder: Any, function: Any, *words: Any) -> Any:
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), words)
 
-    namespace = {"signature": types.int64(*[types.int64] * (arguments + 1)), "generate": generate}
-    head = f"def ask_{arguments}({', '.join(['typing', 'function', *names])}):"
-    exec(f"{head}\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"ask_{arguments}"])
+    return typed_routine(f"ask_{arguments}", types.int64(*[types.int64] * (arguments + 1)), emit)
 
 
 _ask_0, _ask_1, _ask_2, _ask_3, _ask_4, _ask_8 = (_function(n) for n in (0, 1, 2, 3, 4, 8))
@@ -46,13 +42,11 @@ _tell_1 = statement(_tell, 2, "tell_1")
 
 
 def _reader(name: str, kind: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.load(pointer(builder, builder.add(*args), kind))
+    def emit(builder: Any, address: Any, offset: Any) -> Any:
+        value = builder.load(pointer(builder, builder.add(address, offset), kind))
         return value if kind == I64 else builder.sext(value, I64)
 
-    namespace = {"signature": types.int64(types.int64, types.int64), "generate": generate}
-    exec(f"def {name}(typing, address, offset):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[name])
+    return typed_routine(name, types.int64(types.int64, types.int64), emit)
 
 
 _field, _field_32 = _reader("field", I64), _reader("field_32", I32)
@@ -69,19 +63,15 @@ _INT = 0xFFFFFFFF
 _set_word = statement(_store, 3, "set_word")
 
 
-def _stack_space_of(typing: Any) -> Any:
-    """Stack space: a table's words, one result, the values of the arguments' first fields, and operands."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        with builder.goto_entry_block():
-            words = fields.MOST_TABLE + 1 + fields.MOST_ARGUMENTS + fields.MOST_OPERANDS
-            space = builder.alloca(ir.ArrayType(I64, words))
-        return builder.ptrtoint(space, I64)
-
-    return types.int64(), generate
+def _room(builder: Any) -> Any:
+    with builder.goto_entry_block():
+        words = fields.MOST_TABLE + 1 + fields.MOST_ARGUMENTS + fields.MOST_OPERANDS
+        space = builder.alloca(ir.ArrayType(I64, words))
+    return builder.ptrtoint(space, I64)
 
 
-_stack_space: Any = intrinsic(_stack_space_of)
+_stack_space = typed_routine("stack_space", types.int64(), _room)
+"""Stack space: a table's words, one result, the values of the arguments' first fields, and operands."""
 
 
 @for_kernels

@@ -6,12 +6,10 @@ conversions are built when a kernel first uses them, by `copy/casts.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.instructions import conversion as declared_conversion
 from codegen.ir.lines import LANE_BYTES
@@ -20,16 +18,17 @@ from codegen.simd.copy.casts import conversion, swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.alignment import elements_to_line
 from codegen.simd.register.byte_shuffles import BYTE_SHUFFLES
-from codegen.simd.register.interleaves import deinterleaved, interleaved
+from codegen.simd.register.interleaves import INTERLEAVES
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import I32, memcpy, prefetch_line, stream_fence, vector
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
 from codegen.simd.register.packed_bits import PACKED_BIT_OPERATIONS
-from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
+from codegen.simd.register.super_vectors import SuperVector, from_parts
 from codegen.simd.register.transposed import transposed
 
 
-def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
+def _repeated_line(*inputs: Any) -> tuple[Any, Emit]:
     """repeated_line(low, high): 16 bytes, four times."""
     kind = SuperVector(8, 1, 64)
 
@@ -40,7 +39,7 @@ def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
         lane = builder.bitcast(pair, vector(8, LANE_BYTES))
         return from_parts(builder, kind, [join_lanes(builder, [lane] * 4)])
 
-    return kind, emit
+    return kind(*inputs), emit
 
 
 BUILDERS: dict[str, Any] = {
@@ -49,17 +48,13 @@ BUILDERS: dict[str, Any] = {
     "drain_part": drain_part,
     "elements_to_line": elements_to_line,
     "fill_part": fill_part,
-    "interleaved": leaf("interleaved", 1, interleaved),
     "prefetch_line": prefetch_line,
-    "repeated_line": leaf("repeated_line", 2, _repeated_line),
+    "repeated_line": routine("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
     "transposed": transposed,
     **ORDERS,
     **BYTE_SHUFFLES,
-    **{
-        f"deinterleaved_{count}": leaf(f"deinterleaved_{count}", 1, deinterleaved(count))
-        for count in INTERLEAVED_ROWS
-    },
+    **INTERLEAVES,
     **PARTS,
     **PACKED_BIT_OPERATIONS,
     **{f"swap_{bits}": swap(bits) for bits in (16, 32, 64)},

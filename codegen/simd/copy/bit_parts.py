@@ -7,7 +7,8 @@ from typing import Any
 
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.simd.register.decorator import for_kernels
-from codegen.simd.register.memory import load, statement, store, vector
+from codegen.simd.register.intrinsics import statement
+from codegen.simd.register.memory import load, store, vector
 from codegen.simd.register.packed_bits import packed_bytes, unpacked_bytes
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import F32, F64, I64, swapped, vector
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
@@ -20,7 +21,6 @@ from codegen.simd.register.super_vectors import (
     from_one,
     from_parts,
     lanes_as,
-    leaf,
     parts_of,
 )
 from codegen.simd.vector.conversions import bits_of, converted
@@ -33,12 +33,12 @@ _FLOATS = {"f32": F32, "f64": F64}
 def conversion(source: str, target: str) -> Any:
     """Convert between two element types. Single elements are the low bits of an int64."""
 
-    def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(kind: Any) -> tuple[Any, Emit]:
         if isinstance(kind, SuperVector):
             return _lanes_rule(kind, source, target)
-        return types.int64, lambda builder, value: _one(builder, value, source, target)
+        return types.int64(types.int64), lambda builder, value: _one(builder, value, source, target)
 
-    return leaf(f"convert_{source}_to_{target}", 1, rule)
+    return routine(f"convert_{source}_to_{target}", 1, rule)
 
 
 def _one(builder: Any, value: Any, source: str, target: str) -> Any:
@@ -55,7 +55,7 @@ def _converted_bits(builder: Any, value: Any, source: str, target: str) -> Any:
     return builder.bitcast(out, lanes_like(out, ir.IntType(bits_of(target))))
 
 
-def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVector, Callable[..., Any]]:
+def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[Any, Emit]:
     """All lanes of a row as one LLVM vector, which LLVM splits into registers."""
     before, after, convert = _lane_conversion(source, target)
     row, result_row = (SuperVector(8 * width, 1, kind.columns) for width in (before, after))
@@ -69,7 +69,7 @@ def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVecto
             out += parts_of(builder, from_one(builder, result_row, convert(builder, lanes)))
         return from_parts(builder, result, out)
 
-    return result, emit
+    return result(kind), emit
 
 
 def swap(bits: int) -> Any:
@@ -79,12 +79,12 @@ def swap(bits: int) -> Any:
         parts = (lanes_as(builder, part, bits) for part in parts_of(builder, value))
         return from_parts(builder, kind, [_swapped(builder, part) for part in parts])
 
-    def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(kind: Any) -> tuple[Any, Emit]:
         if isinstance(kind, SuperVector):
-            return kind, partial(lanes, kind)
-        return types.int64, lambda builder, value: swapped(builder, value, bits)
+            return kind(kind), partial(lanes, kind)
+        return types.int64(types.int64), lambda builder, value: swapped(builder, value, bits)
 
-    return leaf(f"swap_{bits}", 1, rule)
+    return routine(f"swap_{bits}", 1, rule)
 
 
 def _lane_conversion(source: str, target: str) -> tuple[int, int, Callable[[Any, Any], Any]]:

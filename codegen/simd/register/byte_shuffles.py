@@ -14,8 +14,9 @@ from numba.core.errors import TypingError
 
 from codegen.ir.instructions import SHUFFLED_BYTES
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.intrinsics import routine
 from codegen.simd.register.memory import I8, I32, vector
-from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf, parts_of, super_vector
+from codegen.simd.register.super_vectors import SuperVector, from_parts, parts_of, super_vector
 
 PAIR_BYTES = 2 * LANE_BYTES
 """One instruction shuffles two rows that share an order, if registers have 32 bytes."""
@@ -114,7 +115,7 @@ def _shuffled(*inputs: Any) -> Any:
     def emit(builder: Any, rows: Any, order: Any) -> Any:
         return from_parts(builder, kind, _each(builder, rows, order, size))
 
-    return kind, emit
+    return kind(*inputs), emit
 
 
 def _with_shuffled(*inputs: Any) -> Any:
@@ -127,7 +128,7 @@ def _with_shuffled(*inputs: Any) -> Any:
     def emit(builder: Any, out: Any, rows: Any, order: Any) -> Any:
         return from_parts(builder, kind, _each(builder, rows, order, size, parts_of(builder, out)))
 
-    return kind, emit
+    return kind(*inputs), emit
 
 
 def _rows(given: Any, name: str) -> SuperVector:
@@ -181,7 +182,7 @@ def _shuffle(builder: Any, register: Any, order: Any) -> Any:
 
 
 BYTE_SHUFFLES = {
-    "shuffled": leaf("shuffled", 2, _shuffled),
-    "with_shuffled": leaf("with_shuffled", 3, _with_shuffled),
+    "shuffled": routine("shuffled", 2, _shuffled),
+    "with_shuffled": routine("with_shuffled", 3, _with_shuffled),
 }
 """The builders of these instructions by name."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.simd.register.memory import I64, statement
+from codegen.simd.register.intrinsics import statement
+from codegen.simd.register.memory import I64
 
 _KERNEL = ir.FunctionType(ir.VoidType(), [I64] * 5)
 

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import vector
 from codegen.simd.register.networks import LANES, transposed_lines
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import SuperVector, from_parts, lanes_as, parts_of, super_vector
 
 
-def interleaved(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
+def _interleaved(operand: Any) -> tuple[Any, Emit]:
     """interleaved(block): the rows of a block element by element, as one row."""
-    given = super_vector(inputs[0], "interleaved")
+    given = super_vector(operand, "interleaved")
     kind = SuperVector(given.bits, 1, given.rows * given.columns)
 
     def emit(builder: Any, block: Any) -> Any:
         rows = [lanes_as(builder, part, given.bits) for part in parts_of(builder, block)]
         return from_parts(builder, kind, zipped_lines(builder, rows, given.bits // 8))
 
-    return kind, emit
+    return kind(operand), emit
 
 
-def deinterleaved(count: int) -> Callable[..., tuple[Any, Callable[..., Any]]]:
+def _deinterleaved(count: int) -> Any:
     """deinterleaved_2(line): the rows that `interleaved` packed together, `count` of them."""
+    name = f"deinterleaved_{count}"
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[0], f"deinterleaved_{count}")
+    def rule(operand: Any) -> tuple[Any, Emit]:
+        given = super_vector(operand, name)
         kind = SuperVector(given.bits, count, given.rows * given.columns // count)
 
         def emit(builder: Any, packed: Any) -> Any:
             lines = [lanes_as(builder, part, given.bits) for part in parts_of(builder, packed)]
             return from_parts(builder, kind, _unzipped(builder, lines, count, given.bits // 8))
 
-        return kind, emit
+        return kind(operand), emit
 
-    return rule
+    return routine(name, 1, rule)
 
 
 def _unzipped(builder: Any, lines: list[Any], count: int, width: int) -> list[Any]:
@@ -142,3 +144,10 @@ def joined(builder: Any, lines: list[Any]) -> Any:
             shuffle(builder, low, high, list(both)) for low, high in zip(lines[::2], lines[1::2], strict=True)
         ]
     return lines[0]
+
+
+INTERLEAVES = {
+    "interleaved": routine("interleaved", 1, _interleaved),
+    **{f"deinterleaved_{count}": _deinterleaved(count) for count in INTERLEAVED_ROWS},
+}
+"""The builders of these instructions by name."""

@@ -6,14 +6,13 @@ lets LLVM vectorize. Every access has alignment 1, so misaligned arrays do not n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from codegen.ir.lines import WIDTHS
+from codegen.simd.register.intrinsics import statement, typed_routine
 
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -66,19 +65,6 @@ def vector(bits: int, lanes: int) -> Any:
     return ir.VectorType(ir.IntType(bits), lanes)
 
 
-def statement(emit: Callable[..., None], arguments: int, name: str) -> Any:
-    """An intrinsic on `arguments` 64-bit integers that returns nothing."""
-    names = [f"a{k}" for k in range(arguments)]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit(builder, *args)
-        return context.get_dummy_value()
-
-    namespace = {"signature": types.void(*[types.int64] * arguments), "generate": generate}
-    exec(f"def {name}({', '.join(['typing', *names])}):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[name])
-
-
 def _mover(width: int) -> Any:
     kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
     return statement(lambda b, dst, src: store(b, load(b, src, kind), dst), 2, f"move_{width}")
@@ -101,16 +87,15 @@ def _drainer(width: int) -> Any:
 drain_1, drain_2, drain_4, drain_8, drain_16, drain_32 = (_drainer(w) for w in (1, 2, 4, 8, 16, 32))
 
 
-def _load_byte(typing: Any, address: Any) -> Any:
-    """Load a byte of the source."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.zext(load(builder, args[0], I8), I64)
-
-    return types.int64(types.int64), generate
+_ON_ONE, _ON_TWO = types.int64(types.int64), types.int64(types.int64, types.int64)
 
 
-load_u8: Any = intrinsic(_load_byte)
+def _load_byte(builder: Any, address: Any) -> Any:
+    return builder.zext(load(builder, address, I8), I64)
+
+
+load_u8 = typed_routine("load_u8", _ON_ONE, _load_byte)
+"""Load a byte of the source."""
 
 
 def _storer(bits: int) -> Any:
@@ -125,27 +110,23 @@ def _storer(bits: int) -> Any:
 store_u8, store_u16, store_u32, store_u64 = (_storer(n) for n in (8, 16, 32, 64))
 
 
-@intrinsic
-def int64_at(typing: Any, address: Any, index: Any) -> Any:
-    """The 64-bit integer at an index of a table of sizes or offsets."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        entry = builder.add(args[0], builder.shl(args[1], ir.Constant(I64, 3)))
-        return builder.load(pointer(builder, entry, I64))
-
-    return types.int64(types.int64, types.int64), generate
+def _int64_at(builder: Any, address: Any, index: Any) -> Any:
+    entry = builder.add(address, builder.shl(index, ir.Constant(I64, 3)))
+    return builder.load(pointer(builder, entry, I64))
 
 
-@intrinsic
-def read_byte(typing: Any, address: Any) -> Any:
-    """Load a byte of the destination, to modify part of it and write it back."""
+int64_at = typed_routine("int64_at", _ON_TWO, _int64_at)
+"""The 64-bit integer at an index of a table of sizes or offsets."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.load(pointer(builder, args[0], I8))
-        tag(builder, value, "dst")
-        return builder.zext(value, I64)
 
-    return types.int64(types.int64), generate
+def _read_byte(builder: Any, address: Any) -> Any:
+    value = builder.load(pointer(builder, address, I8))
+    tag(builder, value, "dst")
+    return builder.zext(value, I64)
+
+
+read_byte = typed_routine("read_byte", _ON_ONE, _read_byte)
+"""Load a byte of the destination, to modify part of it and write it back."""
 
 
 def _block_move(builder: Any, dst: Any, src: Any, count: Any) -> None:
@@ -158,23 +139,16 @@ def _block_move(builder: Any, dst: Any, src: Any, count: Any) -> None:
 memcpy = statement(_block_move, 3, "memcpy")
 
 
-@intrinsic
-def opaque(typing: Any, address: Any) -> Any:
+def hidden(builder: Any, address: Any) -> Any:
     """The same address, opaque to LLVM, so that each loop increments an address of its own.
 
     Otherwise strength reduction keeps a register per loop and access live throughout the nest, and spills
     them in the innermost loop.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return hidden(builder, args[0])
-
-    return types.int64(types.int64), generate
-
-
-def hidden(builder: Any, address: Any) -> Any:
-    """The same address, opaque to LLVM."""
     return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [address], False)
+
+
+opaque = typed_routine("opaque", _ON_ONE, hidden)
 
 
 def prefetch(builder: Any, address: Any, level: int = 2) -> None:
@@ -199,16 +173,13 @@ stream_fence = statement(_fence, 0, "stream_fence")
 def _element_loader(bits: int) -> Any:
     kind = ir.IntType(bits)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.load(element_pointer(builder, args[0], args[1], kind))
+    def emit(builder: Any, base: Any, offset: Any) -> Any:
+        value = builder.load(element_pointer(builder, base, offset, kind))
         value.align = 1
         tag(builder, value, "src")
         return builder.zext(value, I64) if bits < I64.width else value
 
-    def load_element(typing: Any, base: Any, offset: Any) -> Any:
-        return types.int64(types.int64, types.int64), generate
-
-    return intrinsic(load_element)
+    return typed_routine(f"load_u{bits}_at", _ON_TWO, emit)
 
 
 def _element_storer(bits: int) -> Any:

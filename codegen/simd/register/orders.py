@@ -9,12 +9,12 @@ from numba.core.errors import TypingError
 
 from codegen.ir.instructions import REVERSED_GROUPS
 from codegen.ir.lines import LINE_BYTES
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
     SuperVector,
     from_parts,
     lanes_as,
-    leaf,
     parts_of,
     super_vector,
 )
@@ -23,7 +23,7 @@ from codegen.simd.register.super_vectors import (
 def _reordered(name: str, order: Callable[[int], list[int]]) -> Any:
     """An instruction on one register: result element k is operand element order(elements)[k]."""
 
-    def rule(given: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(given: Any) -> tuple[Any, Emit]:
         kind = super_vector(given, name)
         if kind.parts != 1:
             raise TypingError(f"{name} expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
@@ -34,9 +34,9 @@ def _reordered(name: str, order: Callable[[int], list[int]]) -> Any:
             lanes = lanes_as(builder, parts_of(builder, value)[0], kind.bits)
             return from_parts(builder, kind, [shuffle(builder, lanes, lanes, mask)])
 
-        return kind, emit
+        return kind(given), emit
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _backward(count: int) -> list[int]:
@@ -57,7 +57,7 @@ def _groups_backward(group: int) -> Callable[[int], list[int]]:
 def _joined(name: str) -> Any:
     """An instruction that joins rows, a line at most, into one register, pair by pair."""
 
-    def rule(given: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(given: Any) -> tuple[Any, Emit]:
         kind = super_vector(given, name)
         if kind.rows * kind.row_bytes > LINE_BYTES:
             raise TypingError(f"{name} expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
@@ -70,9 +70,9 @@ def _joined(name: str) -> Any:
                 parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
             return from_parts(builder, joined, parts)
 
-        return joined, emit
+        return joined(given), emit
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 ORDERS: dict[str, Any] = {

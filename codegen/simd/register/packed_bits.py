@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -13,6 +12,7 @@ from llvmlite import ir
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.packed_bits import PACKED_BITS, column_rows
 from codegen.simd.register.interleaves import unzip_rows, zip_rows
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import I32, vector
 from codegen.simd.register.networks import exchange_lanes
 from codegen.simd.register.shuffles import shuffle, unpack
@@ -21,7 +21,6 @@ from codegen.simd.register.super_vectors import (
     as_one,
     from_one,
     from_parts,
-    leaf,
     parts_of,
     super_vector,
 )
@@ -31,12 +30,14 @@ def _packed(bits: int) -> Any:
     """packed_4(elements)."""
     name = f"packed_{bits}"
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[0], name)
+    def rule(operand: Any) -> tuple[Any, Emit]:
+        given = super_vector(operand, name)
         kind = SuperVector(8, 1, given.rows * given.columns * bits // 8)
-        return kind, lambda builder, value: from_one(builder, kind, _packed_parts(builder, value, bits))
+        return kind(operand), lambda builder, value: from_one(
+            builder, kind, _packed_parts(builder, value, bits)
+        )
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _packed_parts(builder: Any, value: Any, bits: int) -> Any:
@@ -73,16 +74,16 @@ def _unpacked(bits: int) -> Any:
     """unpacked_4(bytes)."""
     name = f"unpacked_{bits}"
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[0], name)
+    def rule(operand: Any) -> tuple[Any, Emit]:
+        given = super_vector(operand, name)
         kind = SuperVector(8, 1, given.rows * given.columns * 8 // bits)
 
         def emit(builder: Any, value: Any) -> Any:
             return from_one(builder, kind, unpacked_bytes(builder, as_one(builder, value), bits))
 
-        return kind, emit
+        return kind(operand), emit
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def unpacked_bytes(builder: Any, packed: Any, bits: int) -> Any:
@@ -106,8 +107,8 @@ def _packed_from_rows(bits: int) -> Any:
     """packed_4_from_rows(rows): rows of 64 elements, of 16, or of one."""
     name = f"packed_{bits}_from_rows"
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[0], name)
+    def rule(operand: Any) -> tuple[Any, Emit]:
+        given = super_vector(operand, name)
         kind = SuperVector(8, 1, given.rows * given.columns * bits // 8)
 
         def emit(builder: Any, value: Any) -> Any:
@@ -120,17 +121,17 @@ def _packed_from_rows(bits: int) -> Any:
                 return from_one(builder, kind, zip_rows(builder, packed))
             return from_parts(builder, kind, _zipped(builder, packed))
 
-        return kind, emit
+        return kind(operand), emit
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _unpacked_into_rows(bits: int, rows: int) -> Any:
     """unpacked_4_into_8_rows(line): columns of packed bytes, 64 of them, 16, or one."""
     name, count = f"unpacked_{bits}_into_{rows}_rows", rows * bits // 8
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[0], name)
+    def rule(operand: Any) -> tuple[Any, Emit]:
+        given = super_vector(operand, name)
         kind = SuperVector(8, rows, given.rows * given.columns // count)
 
         def emit(builder: Any, value: Any) -> Any:
@@ -142,9 +143,9 @@ def _unpacked_into_rows(bits: int, rows: int) -> Any:
                 packed = _unzipped(builder, parts_of(builder, value))
             return from_parts(builder, kind, [row for each in packed for row in _split(builder, each, bits)])
 
-        return kind, emit
+        return kind(operand), emit
 
-    return leaf(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _packed_column(builder: Any, rows: list[Any], bits: int) -> Any:

@@ -13,10 +13,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
 from codegen.ir.accesses import Access, SizedRoutine
 from codegen.ir.lines import LINE_BYTES
+from codegen.simd.register.intrinsics import Rule, routine, typed_routine
 from codegen.simd.register.memory import I8, I32, I64, hidden, pointer, prefetch
 from codegen.simd.register.shuffles import shuffle
 
@@ -43,28 +44,6 @@ class SuperVectorModel(models.PrimitiveModel):
 
     def __init__(self, manager: Any, kind: SuperVector) -> None:
         super().__init__(manager, kind, kind.llvm)  # type: ignore[no-untyped-call]
-
-
-Rule = Callable[..., tuple[Any, Callable[..., Any]]]
-"""(result type, emit) of an intrinsic for the Numba types of its arguments; emit(builder, *values)."""
-
-
-def leaf(name: str, arity: int, rule: Rule) -> Any:
-    """An intrinsic of `arity` arguments. `emit` returns an LLVM value, or None for a statement."""
-
-    def typed(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        result, emit = rule(*inputs)
-
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            value = emit(builder, *values)
-            return context.get_dummy_value() if value is None else value
-
-        return result(*inputs), generate
-
-    names = ", ".join(f"a{k}" for k in range(arity))
-    scope: dict[str, Any] = {"typed": typed}
-    exec(f"def {name}(typing{', ' if names else ''}{names}):\n    return typed({names})\n", scope)
-    return intrinsic(scope[name])
 
 
 def super_vector(kind: Any, name: str) -> SuperVector:
@@ -180,7 +159,7 @@ def _read(kind: SuperVector, how: str) -> Rule:
             parts.append(part)
         return from_parts(builder, kind, parts)
 
-    return lambda *inputs: (kind, emit)
+    return lambda *inputs: (kind(*inputs), emit)
 
 
 def _write(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
@@ -190,7 +169,7 @@ def _write(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
         for at, part in zip(addresses, parts_of(builder, more[-1]), strict=True):
             _store(builder, part, at, stream=stream)
 
-    return lambda *inputs: (types.void, _checked(kind, inputs[-1], name, emit))
+    return lambda *inputs: (types.void(*inputs), _checked(kind, inputs[-1], name, emit))
 
 
 def _write_first(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
@@ -205,7 +184,7 @@ def _write_first(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rul
                 inside.enter_context(builder.if_then(more_rows, likely=True))
                 _store(builder, *next(rows), stream=stream)
 
-    return lambda *inputs: (types.void, _checked(kind, inputs[-2], name, emit))
+    return lambda *inputs: (types.void(*inputs), _checked(kind, inputs[-2], name, emit))
 
 
 def _store(builder: Any, part: Any, address: Any, *, stream: bool) -> None:
@@ -237,7 +216,7 @@ def _prefetch(kind: SuperVector, how: str) -> Rule:
             for k in range(0, kind.row_bytes, LINE_BYTES):
                 prefetch(builder, builder.add(start, ir.Constant(I64, k)))
 
-    return lambda *inputs: (types.void, emit)
+    return lambda *inputs: (types.void(*inputs), emit)
 
 
 def access_routine(access: Access) -> Any:
@@ -247,12 +226,12 @@ def access_routine(access: Access) -> Any:
     arity, stream = 1 + bool(how), access.verb == "stream"
     match access.verb:
         case "read":
-            return leaf(name, arity, _read(kind, how))
+            return routine(name, arity, _read(kind, how))
         case "prefetch":
-            return leaf(name, arity, _prefetch(kind, how))
+            return routine(name, arity, _prefetch(kind, how))
         case _ if access.first:
-            return leaf(name, arity + 2, _write_first(kind, how, name, stream=stream))
-    return leaf(name, arity + 1, _write(kind, how, name, stream=stream))
+            return routine(name, arity + 2, _write_first(kind, how, name, stream=stream))
+    return routine(name, arity + 1, _write(kind, how, name, stream=stream))
 
 
 def table_routine(sized: SizedRoutine) -> Any:
@@ -267,7 +246,7 @@ def table_routine(sized: SizedRoutine) -> Any:
             tuple_ = builder.insert_value(tuple_, builder.load(pointer(builder, entry, I64)), k)
         return tuple_
 
-    return leaf(sized.name, 1, lambda *inputs: (result, emit))
+    return typed_routine(sized.name, result(types.int64), emit)
 
 
 def stack_routine(sized: SizedRoutine) -> Any:
@@ -279,4 +258,4 @@ def stack_routine(sized: SizedRoutine) -> Any:
             room.align = LINE_BYTES
         return builder.ptrtoint(room, I64)
 
-    return leaf(sized.name, 0, lambda *inputs: (types.int64, emit))
+    return typed_routine(sized.name, types.int64(), emit)

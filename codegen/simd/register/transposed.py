@@ -5,25 +5,24 @@ Blocks whose rows are lines or lanes have networks of their own. Others, with ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba.core.errors import TypingError
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.networks import join_lanes, transposed_lanes, transposed_lines, transposed_rows
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
     SuperVector,
     from_parts,
     lanes_as,
-    leaf,
     parts_of,
     super_vector,
 )
 
 
-def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
+def _rule(value: Any) -> tuple[Any, Emit]:
     """transposed(value); the rows of the value and of the result are at most a line long."""
     given = super_vector(value, "transposed")
     width, rows, columns = given.bits // 8, given.rows, given.columns
@@ -45,7 +44,7 @@ def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
             out = transposed_rows(builder, parts, columns)
         return from_parts(builder, result, out)
 
-    return result, emit
+    return result(value), emit
 
 
 def _long_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
@@ -69,4 +68,4 @@ def _short_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
     return out
 
 
-transposed = leaf("transposed", 1, _rule)
+transposed = routine("transposed", 1, _rule)

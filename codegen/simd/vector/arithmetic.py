@@ -17,12 +17,13 @@ from numba.core.errors import TypingError
 
 from codegen.ir.dtypes import COMPARISONS
 from codegen.ir.families import EVERY, FAMILIES, FLOATS, OWN_OF_F16, Family
+from codegen.simd.register.intrinsics import routine
 from codegen.simd.vector.division import floor_divided, modulo
 from codegen.simd.vector.values import (
     IN_PLACE,
     MASK,
     NUMBA,
-    Emit,
+    Lanewise,
     bits_of,
     by_lanes,
     define_operator,
@@ -32,7 +33,6 @@ from codegen.simd.vector.values import (
     like,
     llvm_function,
     number,
-    routine_of,
     row_by_row,
     same_shape,
     shape,
@@ -41,7 +41,7 @@ from codegen.simd.vector.values import (
 FAST = ("reassoc", "contract", "arcp", "nsz")
 
 
-def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Emit:
+def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Lanewise:
     """add, sub or mul. For booleans add is "or" and mul is "and", as in NumPy, which cannot subtract them."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
@@ -58,7 +58,7 @@ def _divided(builder: Any, dtype: str, a: Any, b: Any, flags: tuple[str, ...] = 
     return builder.fdiv(a, b, flags=flags)
 
 
-def _bitwise(name: str) -> Emit:
+def _bitwise(name: str) -> Lanewise:
     return lambda builder, dtype, a, b: getattr(builder, name)(a, b)
 
 
@@ -70,7 +70,7 @@ def _inverted(builder: Any, dtype: str, a: Any) -> Any:
     return builder.xor(a, number(a.type, -1 if dtype != MASK else 1))
 
 
-def _compared(sign: str) -> Emit:
+def _compared(sign: str) -> Lanewise:
     """With a NaN operand only `!=` is true."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
@@ -106,7 +106,7 @@ def _absolute(builder: Any, dtype: str, a: Any) -> Any:
     return builder.select(builder.icmp_signed("<", a, number(a.type, 0)), _negated(builder, dtype, a), a)
 
 
-def extreme(sign: str, *, first: bool = False) -> Emit:
+def extreme(sign: str, *, first: bool = False) -> Lanewise:
     """The minimum or maximum. If an operand is NaN, so is the result: a's NaN if both are.
 
     For -0.0 and 0.0 the result is b, as in NumPy's loops and minps, or a with `first`, as in NumPy's float16
@@ -121,7 +121,7 @@ def extreme(sign: str, *, first: bool = False) -> Emit:
     return emit
 
 
-def _plain(name: str) -> Emit:
+def _plain(name: str) -> Lanewise:
     """An LLVM function on floats that every level supports or the C library computes exactly."""
     return lambda builder, dtype, *operands: llvm_function(builder, name, *operands)
 
@@ -149,12 +149,12 @@ def _reduction(family: Family) -> Any:
     def rule(kind: Any) -> Any:
         dtype, _ = same_shape(name, [kind], family.dtypes)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return halved(builder, args[0], partial(emit, builder, dtype))
+        def reduce(builder: Any, value: Any) -> Any:
+            return halved(builder, value, partial(emit, builder, dtype))
 
-        return NUMBA[dtype](kind), generate
+        return NUMBA[dtype](kind), reduce
 
-    return routine_of(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _select() -> Any:
@@ -164,16 +164,12 @@ def _select() -> Any:
         dtype, lanes = same_shape("select", (a, b), EVERY)
         if shape(mask) != (MASK, lanes):
             raise TypingError(f"select: expected a mask of {lanes} lanes, got {mask}")
+        return like(a, dtype, lanes)(mask, a, b), lambda builder, *values: builder.select(*values)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.select(*args)
-
-        return like(a, dtype, lanes)(mask, a, b), generate
-
-    return routine_of("select", 3, row_by_row(rule))
+    return routine("select", 3, row_by_row(rule))
 
 
-EMITS: dict[str, Emit] = {
+EMITS: dict[str, Lanewise] = {
     "add": _arithmetic("add"),
     "sub": _arithmetic("sub"),
     "mul": _arithmetic("mul"),
@@ -225,8 +221,8 @@ def _routines() -> Iterator[tuple[str, Any]]:
             yield family.routine, _reduction(family)
         elif family.name in EMITS and not family.is_operator:
             yield family.routine, by_lanes(family.routine, family.arity, EMITS[family.name], family.dtypes)
-    for name, routine in OWN_OF_F16.items():
-        yield routine, by_lanes(routine, 2, extreme("<" if name == "min" else ">", first=True), ("f32",))
+    for name, own in OWN_OF_F16.items():
+        yield own, by_lanes(own, 2, extreme("<" if name == "min" else ">", first=True), ("f32",))
     yield "select", _select()
 
 

@@ -8,10 +8,11 @@ from llvmlite import ir
 from numba.core.errors import TypingError
 
 from codegen.ir.families import FLOATS, SIGNED
+from codegen.simd.register.intrinsics import routine, typed_routine
 from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
 from codegen.simd.vector.values import (
     MASK,
-    Emit,
+    Lanewise,
     Vector,
     bits_of,
     by_lanes,
@@ -22,7 +23,6 @@ from codegen.simd.vector.values import (
     llvm_kind,
     number,
     repeated,
-    routine_of,
     row_by_row,
     rows_of,
     same_shape,
@@ -38,38 +38,32 @@ def splat(name: str, dtype: str, lanes: int, rows: int = 0) -> Any:
         if count != 1:
             raise TypingError(f"{name}: expected a single number, got {kind}")
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            row = repeated(builder, converted(builder, args[0], source, dtype), lanes)
+        def emit(builder: Any, value: Any) -> Any:
+            row = repeated(builder, converted(builder, value, source, dtype), lanes)
             return from_rows(builder, [row] * rows) if rows else row
 
-        return Vector(dtype, lanes, rows)(kind), generate
+        return Vector(dtype, lanes, rows)(kind), emit
 
-    return routine_of(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def repeat(name: str, dtype: str, lanes: int, rows: int) -> Any:
     """`repeated_f32x16x16(v)`: a vector in each row of a block."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return from_rows(builder, [args[0]] * rows)
-
     def rule(kind: Any) -> Any:
         if kind != Vector(dtype, lanes):
             raise TypingError(f"{name}: expected {dtype}x{lanes}, got {kind}")
-        return Vector(dtype, lanes, rows)(kind), generate
+        return Vector(dtype, lanes, rows)(kind), lambda builder, row: from_rows(builder, [row] * rows)
 
-    return routine_of(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def iota(name: str, dtype: str, lanes: int, _: int) -> Any:
     """`iota_i32x8()`: 0 to 7. i8 and u8 wrap around, and i1 keeps the lowest bit."""
     kind = llvm_kind(dtype, lanes)
     numbers = [float(k) if dtype in FLOATS else k % (1 << bits_of(dtype)) for k in range(lanes)]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(kind, numbers if lanes > 1 else numbers[0])
-
-    return routine_of(name, 0, lambda: (Vector(dtype, lanes)(), generate))
+    constant: Any = ir.Constant(kind, numbers if lanes > 1 else numbers[0])
+    return typed_routine(name, Vector(dtype, lanes)(), lambda builder: constant)
 
 
 def cast(name: str, dtype: str, lanes: int, rows: int) -> Any:
@@ -83,18 +77,14 @@ def cast(name: str, dtype: str, lanes: int, rows: int) -> Any:
         source, count = shape(kind)
         if count != lanes:
             raise TypingError(f"{name}: expected {lanes} lanes, got {kind}")
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return converted(builder, args[0], source, dtype)
-
-        return Vector(dtype, lanes)(kind), generate
+        return Vector(dtype, lanes)(kind), lambda builder, value: converted(builder, value, source, dtype)
 
     def of_rows(kind: Any) -> Any:
         if rows_of(kind) != rows:
             raise TypingError(f"{name}: expected {rows or 'no'} rows, got {kind}")
         return row_by_row(rule)(kind)
 
-    return routine_of(name, 1, of_rows)
+    return routine(name, 1, of_rows)
 
 
 def converted(builder: Any, value: Any, source: str, target: str) -> Any:
@@ -153,7 +143,7 @@ def _to_u64(builder: Any, value: Any, source: str) -> Any:
     return builder.select(high, builder.xor(integer, top), integer)
 
 
-def _rounded(half: str) -> Emit:
+def _rounded(half: str) -> Lanewise:
     def emit(builder: Any, dtype: str, value: Any) -> Any:
         return from_half(builder, to_quiet_half(builder, value, half), half)
 
@@ -165,13 +155,9 @@ def _odd_routine(name: str) -> Any:
 
     def rule(kind: Any) -> Any:
         _, lanes = same_shape(name, [kind], ("f64",))
+        return like(kind, "f32", lanes)(kind), to_odd
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return to_odd(builder, args[0])
-
-        return like(kind, "f32", lanes)(kind), generate
-
-    return routine_of(name, 1, row_by_row(rule))
+    return routine(name, 1, row_by_row(rule))
 
 
 NAMED = {

@@ -15,7 +15,7 @@ from llvmlite import ir
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, LANES, UNSIGNED
 from codegen.simd.vector.math_library import best_vector_symbol, scalar_symbol
-from codegen.simd.vector.values import Emit, by_lanes, joined, lane, lanes_of, llvm_kind, number
+from codegen.simd.vector.values import Lanewise, by_lanes, joined, lane, lanes_of, llvm_kind, number
 
 
 def _symbol(name: str, dtype: str, lanes: int) -> str:
@@ -32,7 +32,7 @@ _PLACEHOLDERS = {
 """The function that each placeholder stands for."""
 
 
-def _function(name: str) -> Emit:
+def _function(name: str) -> Lanewise:
     def emit(builder: Any, dtype: str, *operands: Any) -> Any:
         lanes = lanes_of(operands[0])
         if lanes == 1:

@@ -16,6 +16,7 @@ from numba.core.errors import TypingError
 
 from codegen.ir.access_families import AccessFamily
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.intrinsics import routine, typed_routine
 from codegen.simd.register.memory import I8, I16, I32, I64, pointer
 from codegen.simd.register.super_vectors import row_addresses
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
@@ -32,7 +33,6 @@ from codegen.simd.vector.values import (
     lanes_of,
     number,
     repeated,
-    routine_of,
     row_of,
     rows_of,
     shape,
@@ -65,7 +65,7 @@ def access(
     A block of rows has their distance in bytes after the address: load_f32x16x16(address, pitch_bytes).
     """
     made = _Access(name, family, dtype, lanes, half, which, rows)
-    return routine_of(name, made.before_value + (not made.reads) + bool(which), made.rule)
+    return routine(name, made.before_value + (not made.reads) + bool(which), made.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Access:
                 raise TypingError(f"{self.name}: expected {self.lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]
         if self.reads:
-            return Vector(self.dtype, self.lanes, self.rows)(*numbers), self.generate
+            return Vector(self.dtype, self.lanes, self.rows)(*numbers), self.emit
         written = kinds[self.before_value]
         if shape(written) != (self.dtype, self.lanes) or rows_of(written) != self.rows:
             raise TypingError(
@@ -112,19 +112,18 @@ class _Access:
             if shape(kinds[-1]) != (MASK, self.lanes) or rows_of(kinds[-1]) != self.rows:
                 raise TypingError(f"{self.name}: expected a mask of {self.lanes} lanes, got {kinds[-1]}")
             numbers[-1] = kinds[-1]
-        return types.void(*numbers), self.generate
+        return types.void(*numbers), self.emit
 
-    def generate(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """The LLVM code: a vector or a block for loads."""
+    def emit(self, builder: Any, *args: Any) -> Any:
+        """A vector or a block; None for stores."""
         if not self.rows:
-            made = self.vector(builder, args)
-            return made if self.reads else context.get_dummy_value()
+            return self.vector(builder, args)
         address, pitch, *rest = args
         made = [
             self.vector(builder, [at, *(row_of(builder, value, k) for value in rest)])
             for k, at in enumerate(row_addresses(builder, address, pitch, self.rows))
         ]
-        return from_rows(builder, made) if self.reads else context.get_dummy_value()
+        return from_rows(builder, made) if self.reads else None
 
     def vector(self, builder: Any, args: Sequence[Any]) -> Any:
         """The access of a vector; None for stores."""
@@ -155,28 +154,27 @@ def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
     if align < LANE_BYTES:
         return None
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = to_memory(builder, args[1], dtype, half)
-        done = builder.store(value, pointer(builder, args[0], value.type))
+    def emit(builder: Any, address: Any, given: Any) -> None:
+        value = to_memory(builder, given, dtype, half)
+        done = builder.store(value, pointer(builder, address, value.type))
         done.align = align
         done.set_metadata("nontemporal", builder.module.add_metadata([number(I32, 1)]))
-        return context.get_dummy_value()
 
     def rule(address: Any, written: Any) -> Any:
         if shape(written) != (dtype, lanes):
             raise TypingError(f"{name}: expected {dtype}x{lanes}, got {written}; cast it first")
-        return types.void(types.int64, written), generate
+        return types.void(types.int64, written), emit
 
-    return routine_of(name, 2, rule)
+    return routine(name, 2, rule)
 
 
 def first_lanes(name: str, lanes: int) -> Any:
     """`first_16(count)`: a mask of the lanes below a count, which may be negative or above 16."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return first_mask(builder, args[0], lanes, 32)
+    def emit(builder: Any, count: Any) -> Any:
+        return first_mask(builder, count, lanes, 32)
 
-    return routine_of(name, 1, lambda count: (Vector(MASK, lanes)(types.int64), generate))
+    return typed_routine(name, Vector(MASK, lanes)(types.int64), emit)
 
 
 def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:

@@ -9,10 +9,11 @@ from llvmlite import ir
 
 from codegen.ir.families import EVERY, FAMILIES
 from codegen.ir.prefix_steps import STEPS
-from codegen.simd.vector.values import NUMBA, Emit, by_lanes, lane, lanes_of, routine_of, same_shape
+from codegen.simd.register.intrinsics import routine
+from codegen.simd.vector.values import NUMBA, Lanewise, by_lanes, lane, lanes_of, same_shape
 
 
-def below(half: int) -> Emit:
+def below(half: int) -> Lanewise:
     """The last lane of the lower half of each block of 2 * half lanes, in its upper half; b elsewhere."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
@@ -42,13 +43,9 @@ def _last() -> Any:
 
     def rule(kind: Any) -> Any:
         dtype, lanes = same_shape("last", [kind], EVERY)
+        return NUMBA[dtype](kind), lambda builder, value: lane(builder, value, lanes - 1)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return lane(builder, args[0], lanes - 1)
-
-        return NUMBA[dtype](kind), generate
-
-    return routine_of("last", 1, rule)
+    return routine("last", 1, rule)
 
 
 def _routines() -> Iterator[tuple[str, Any]]:

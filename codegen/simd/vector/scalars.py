@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
 from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.routines import Routine
 from codegen.simd.register.decorator import for_kernels
+from codegen.simd.register.intrinsics import routine, typed_routine
 from codegen.simd.register.memory import element_pointer
 from codegen.simd.vector.casts import converted
 from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
@@ -48,29 +48,21 @@ def scalar_routine(routine: Routine) -> Any:
 def _reader(dtype: str, number: Any) -> Any:
     kind = element_kind(dtype)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.load(element_pointer(builder, args[0], args[1], kind))
+    def emit(builder: Any, base: Any, offset: Any) -> Any:
+        value = builder.load(element_pointer(builder, base, offset, kind))
         value.align = 1
         return value
 
-    def read(typing, base, offset):
-        return number(types.int64, types.int64), generate
-
-    return intrinsic(read)
+    return typed_routine("read", number(types.int64, types.int64), emit)
 
 
 def _writer(dtype: str, number: Any) -> Any:
     kind = element_kind(dtype)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        done = builder.store(args[2], element_pointer(builder, args[0], args[1], kind))
-        done.align = 1
-        return context.get_dummy_value()
+    def emit(builder: Any, base: Any, offset: Any, value: Any) -> None:
+        builder.store(value, element_pointer(builder, base, offset, kind)).align = 1
 
-    def write(typing, base, offset, value):
-        return types.void(types.int64, types.int64, number), generate
-
-    return intrinsic(write)
+    return typed_routine("write", types.void(types.int64, types.int64, number), emit)
 
 
 def _read_bool() -> Any:
@@ -95,7 +87,8 @@ def _write_bool() -> Any:
 
 def _read_half(dtype: str) -> Any:
     read = _reader("u16", types.uint16)
-    widen = _unary(types.float32, types.uint16, lambda builder, bits: from_half(builder, bits, dtype))
+    kind = types.float32(types.uint16)
+    widen = typed_routine("widen", kind, lambda builder, bits: from_half(builder, bits, dtype))
 
     @for_kernels
     def read_half(base, offset):
@@ -106,7 +99,8 @@ def _read_half(dtype: str) -> Any:
 
 def _write_half(dtype: str) -> Any:
     write = _writer("u16", types.uint16)
-    narrow = _unary(types.uint16, types.float32, lambda builder, value: to_quiet_half(builder, value, dtype))
+    kind = types.uint16(types.float32)
+    narrow = typed_routine("narrow", kind, lambda builder, value: to_quiet_half(builder, value, dtype))
 
     @for_kernels
     def write_half(base, offset, value):
@@ -115,35 +109,25 @@ def _write_half(dtype: str) -> Any:
     return write_half
 
 
-def _unary(result: Any, argument: Any, emit: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit(builder, args[0])
-
-    def one(typing, a):
-        return result(argument), generate
-
-    return intrinsic(one)
-
-
 def _cast(dtype: str) -> Any:
     """Convert a number of any type to this one. Values out of range convert as in vector casts."""
     target = "f32" if dtype in HALF_TYPES else dtype
     number = types.boolean if target == "i1" else NUMBERS[target]
 
-    def as_number(typing, value):
-        value = types.unliteral(value)  # type: ignore[no-untyped-call]
-        source, _ = shape(value)
+    def rule(kind: Any) -> Any:
+        kind = types.unliteral(kind)  # type: ignore[no-untyped-call]
+        source, _ = shape(kind)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def emit(builder: Any, value: Any) -> Any:
             rounds = (source, dtype) == ("f64", "f16")
-            out = to_odd(builder, args[0]) if rounds else converted(builder, args[0], source, target)
+            out = to_odd(builder, value) if rounds else converted(builder, value, source, target)
             return (
                 from_half(builder, to_quiet_half(builder, out, dtype), dtype) if dtype in HALF_TYPES else out
             )
 
-        return number(value), generate
+        return number(kind), emit
 
-    return intrinsic(as_number)
+    return routine(f"as_{dtype}", 1, rule)
 
 
 def _shift(dtype: str, *, left: bool) -> Any:
@@ -151,13 +135,10 @@ def _shift(dtype: str, *, left: bool) -> Any:
     number, bits = NUMBERS[dtype], int(dtype[1:])
     name = "shl" if left else "ashr" if dtype[0] == "i" else "lshr"
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return getattr(builder, name)(*args)
+    def emit(builder: Any, a: Any, b: Any) -> Any:
+        return getattr(builder, name)(a, b)
 
-    def plain(typing, a, b):
-        return number(number, number), generate
-
-    shifted, most = intrinsic(plain), number(bits - 1)
+    shifted, most = typed_routine(name, number(number, number), emit), number(bits - 1)
 
     @for_kernels
     def shift(a, b):

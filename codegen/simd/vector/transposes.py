@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core.errors import TypingError
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.simd.register.intrinsics import routine
 from codegen.simd.register.memory import I8
 from codegen.simd.register.networks import by_exchanges, transposed_lines
 from codegen.simd.vector.values import (
@@ -17,7 +18,6 @@ from codegen.simd.vector.values import (
     from_rows,
     lanes_like,
     number,
-    routine_of,
     row_of,
 )
 
@@ -25,16 +25,16 @@ from codegen.simd.vector.values import (
 def transposed(name: str, dtype: str, lanes: int, _: int) -> Any:
     """`transposed_f32x16x16(block)`: lane k of row r moves to lane r of row k."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows = [row_of(builder, args[0], k) for k in range(lanes)]
+    def emit(builder: Any, block: Any) -> Any:
+        rows = [row_of(builder, block, k) for k in range(lanes)]
         return from_rows(builder, _columns(builder, rows, dtype, lanes))
 
     def rule(given: Any) -> Any:
         if given != Vector(dtype, lanes, lanes):
             raise TypingError(f"{name}: expected {dtype}x{lanes}x{lanes}, got {given}")
-        return given(given), generate
+        return given(given), emit
 
-    return routine_of(name, 1, rule)
+    return routine(name, 1, rule)
 
 
 def _columns(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+from numba.extending import lower_builtin, models, register_model, type_callable
 
 from codegen.ir.families import SIGNED
+from codegen.simd.register.intrinsics import Emit, Rule, routine
 
 MASK = "i1"
 
@@ -31,7 +32,7 @@ NUMBA = {
 
 _DTYPES = {kind: dtype for dtype, kind in NUMBA.items()}
 
-Emit: TypeAlias = Callable[..., Any]
+Lanewise: TypeAlias = Callable[..., Any]
 """(builder, dtype of the operands, their LLVM values) -> LLVM value."""
 
 
@@ -161,28 +162,21 @@ def from_rows(builder: Any, rows: Sequence[Any]) -> Any:
     return block
 
 
-Rule: TypeAlias = Callable[..., tuple[Any, Callable[..., Any]]]
-"""(signature, generate) of an intrinsic for the Numba types of its arguments."""
-
-
 def row_by_row(rule: Rule) -> Rule:
     """The rule of a routine on vectors, which takes blocks as well: it runs on each row."""
 
-    def in_rows(*kinds: Any) -> tuple[Any, Callable[..., Any]]:
+    def in_rows(*kinds: Any) -> tuple[Any, Emit]:
         rows, *others = map(rows_of, kinds)
         if any(other != rows for other in others):
             raise TypingError(f"expected blocks of the same rows, got {' and '.join(map(str, kinds))}")
         if not rows:
             return rule(*kinds)
-        signature, generate = rule(
+        signature, emit = rule(
             *(Vector(kind.dtype, kind.lanes) if isinstance(kind, Vector) else kind for kind in kinds)
         )
 
-        def each(context: Any, builder: Any, _: Any, args: Any) -> Any:
-            made = (
-                generate(context, builder, signature, [row_of(builder, value, k) for value in args])
-                for k in range(rows)
-            )
+        def each(builder: Any, *values: Any) -> Any:
+            made = (emit(builder, *(row_of(builder, value, k) for value in values)) for k in range(rows))
             return from_rows(builder, list(made))
 
         result = signature.return_type
@@ -225,50 +219,20 @@ def like(kind: Any, dtype: str, lanes: int) -> Any:
     return Vector(dtype, lanes) if isinstance(kind, Vector) else NUMBA[dtype]
 
 
-def routine_of(name: str, arity: int, rule: Rule) -> Any:
-    """An intrinsic of `arity` arguments; `rule` returns (signature, generate) for their types."""
-
-    def none(typing):
-        return rule()
-
-    def one(typing, a):
-        return rule(a)
-
-    def two(typing, a, b):
-        return rule(a, b)
-
-    def three(typing, a, b, c):
-        return rule(a, b, c)
-
-    def four(typing, a, b, c, d):
-        return rule(a, b, c, d)
-
-    def five(typing, a, b, c, d, e):
-        return rule(a, b, c, d, e)
-
-    typed = (none, one, two, three, four, five)[arity]
-    typed.__name__ = name
-    return intrinsic(typed)
-
-
-def by_lanes(name: str, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False) -> Any:
+def by_lanes(name: str, arity: int, emit: Lanewise, accepts: Iterable[str], *, mask: bool = False) -> Any:
     """A lanewise routine on operands of one type. It returns the same type, or a mask."""
     accepted = tuple(accepts)
 
     def rule(*kinds: Any) -> Any:
         dtype, lanes = same_shape(name, kinds, accepted)
         out = like(kinds[0], MASK if mask else dtype, lanes)
+        return out(*kinds), lambda builder, *values: emit(builder, dtype, *values)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return emit(builder, dtype, *args)
-
-        return out(*kinds), generate
-
-    return routine_of(name, arity, row_by_row(rule))
+    return routine(name, arity, row_by_row(rule))
 
 
 def define_operator(
-    symbol: Any, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False
+    symbol: Any, arity: int, emit: Lanewise, accepts: Iterable[str], *, mask: bool = False
 ) -> None:
     """Define an operator on vectors of one type for Numba."""
     accepted = tuple(accepts)
