@@ -150,7 +150,6 @@ def compiler_files() -> tuple[str, ...]:
     names = (
         "backend/build.py",
         "ir/access_families.py",
-        "ir/accesses.py",
         "ir/blocks.py",
         "ir/c_functions.py",
         "ir/dtypes.py",

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from codegen.ir.accesses import SizedRoutine
 from codegen.ir.names import LINE_LENGTH
+from codegen.ir.routines import name_of
 
 KERNEL_ARGUMENTS = ("operands", "scratch", "sizes", "begin", "end")
 
@@ -39,7 +39,7 @@ def _unpacked(names: Sequence[str], used: set[str], what: str, table: str) -> li
     names = [name if name in used else "_" for name in names]
     if not used.intersection(names):
         return []
-    routine = SizedRoutine(what, len(names)).name
+    routine = name_of(what, shape=(len(names),))
     line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {routine}({table})"
     if len(line) <= LINE_LENGTH - 4:
         return [line]

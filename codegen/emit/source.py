@@ -12,9 +12,9 @@ from textwrap import wrap
 from codegen.analysis.strides import held_dtype
 from codegen.emit.abi import argument_lines, kernel_head, operand_lines
 from codegen.emit.indices import address_text, index_text
-from codegen.emit.values import Values, access_call, values_of
+from codegen.emit.values import Values, values_of
 from codegen.emit.writer import Writer
-from codegen.ir.accesses import SizedRoutine
+from codegen.ir.access_families import PREFETCH
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
@@ -30,7 +30,7 @@ def source_of(function: Function) -> str:
 
     for x in 0..count step 64:  dst[x] = src[x] [64]
     ->  for x in range(0, count, 64):
-            write_u8_64(dst + x, read_u8_64(src + x))
+            store_u8x64(dst + x, load_u8x64(src + x))
     """
     return f"{kernel_head(function.name)}\n{body_of(function)}"
 
@@ -55,7 +55,7 @@ def _tables(function: Function) -> list[str]:
     used = set(names_of(function.body))
     integers = [a.name if a.dtype[0] in "iu" else "_" for a in function.arguments]
     floats = [
-        f"{a.name} = {name_of('read', held_dtype(a.dtype), which='at')}(sizes, {8 * k})"
+        f"{a.name} = {name_of('read', held_dtype(a.dtype), place='at')}(sizes, {8 * k})"
         for k, a in enumerate(function.arguments)
         if a.dtype[0] not in "iu"
     ]
@@ -83,9 +83,9 @@ class _Printer:
             case Alloc(name, _, "scratch"):
                 out.line(f"{name} = scratch")
             case Alloc(name, int(size)):
-                out.line(f"{name} = {SizedRoutine('stack', size).name}()")
+                out.line(f"{name} = {name_of('stack', shape=(size,))}()")
             case Prefetch(load):
-                _call(*access_call("prefetch", load), out)
+                _call(*self.values.access_call(PREFETCH.name, load), out)
             case If():
                 self.condition(statement, out, "if")
             case Store():

@@ -1,14 +1,12 @@
 """Print values and stores as Python: bits that are moved, and numbers that are computed with.
 
-The dtype of a node determines which. Elements and super-vectors of `bits…` belong to copies, whose sides
-never overlap, so their routines let the compiler reorder accesses. Numbers, and registers of numbers, may be
-in arrays that overlap. Each node is one operator or one call. bf16 and f16 are held as f32, so their casts to
-f32 are not printed.
+The dtype of a node determines which. Single elements of `bits…` belong to copies, whose sides never overlap,
+so their routines let the compiler reorder accesses. Numbers may be in arrays that overlap. Each node is one
+operator or one call. bf16 and f16 are held as f32, so their casts to f32 are not printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import copysign
 from typing import TypeAlias
 
@@ -16,7 +14,6 @@ from codegen.analysis.strides import HALVES, held_dtype
 from codegen.emit.indices import address_text, index_expression, index_text, scaled_text, sum_text
 from codegen.emit.text import ATOM, SIGN, Text, call, chosen, infix, prefix
 from codegen.ir.access_families import access_family
-from codegen.ir.accesses import Access
 from codegen.ir.element_types import bits_of, is_bits
 from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.index import Index, scale_index
@@ -54,40 +51,29 @@ class Values:
         return self.value(value).text
 
     def store(self, store: Store) -> CallText:
-        """The store of an element, of a super-vector of bits, or of a register of numbers."""
-        dtype, shape = store.value.dtype, store.value.shape
+        """The store of an element, a vector or a block."""
+        dtype = store.value.dtype
+        if store.value.shape:
+            return self.store_vector(store)
         if is_bits(dtype):
-            return self.store_super_vector(store) if shape else self.store_bits(store)
-        if shape:
-            return self.store_register(store)
-        return name_of(access_family(store).name, dtype, which="at"), (
-            store.array,
-            _offset(store),
-            self.text(store.value),
-        )
+            return self.store_bits(store)
+        name = name_of(access_family(store).name, dtype, place="at")
+        return name, (store.array, _offset(store), self.text(store.value))
 
     def store_bits(self, store: Store) -> CallText:
         """The store of an element of bits: a move if it is loaded from elsewhere."""
         value, bits, to = store.value, bits_of(store.value.dtype), (store.array, _offset(store))
         if isinstance(value, Load) and bits >= 8:
-            return name_of("move", f"u{bits}", which="at"), (*to, value.array, _offset(value))
-        return name_of("store", f"u{bits}", which="at"), (*to, self.text(value))
+            return name_of("move", f"u{bits}", place="at"), (*to, value.array, _offset(value))
+        return name_of("store", f"u{bits}", place="at"), (*to, self.text(value))
 
-    def store_super_vector(self, store: Store) -> CallText:
-        """The store of a super-vector of bits, or of its first rows."""
-        value, first = store.value, [] if store.first is None else [index_text(store.first)]
-        how, more = _rows(store.steps)
-        verb = "stream" if store.streamed else "write"
-        name = _access(verb, value.dtype, value.shape, how, first=bool(first))
-        return name, (_address(store), *more, self.text(value), *first)
-
-    def store_register(self, store: Store) -> CallText:
-        """The store of a register of numbers, or of a block of registers."""
-        which, last = _some(store.first)
+    def store_vector(self, store: Store) -> CallText:
+        """The store of a vector or a block, or of some of its lanes."""
+        form, last = _some(store.first)
         if store.where is not None:
-            which, last = "where", [self.text(store.where)]
-        apart = _apart(store) if store.offsets is None else [self.text(store.offsets)]
-        name = _register_access(store, store.value, which)
+            form, last = "where", [self.text(store.where)]
+        place, apart = self.apart(store)
+        name = _access(access_family(store).name, store.value, form, place)
         return name, (_address(store), *apart, self.text(store.value), *last)
 
     def value(self, value: Value) -> Text:
@@ -117,25 +103,42 @@ class Values:
         raise AssertionError(f"emit: no rule for {type(value).__name__}")
 
     def load(self, load: Load) -> Text:
-        """The load of an element, of a super-vector of bits, or of a register of numbers."""
+        """The load of an element, a vector or a block, or of its first lanes."""
         array, dtype = load.array, load.dtype
         match is_bits(dtype), load.shape:
             case True, ():
-                return call(name_of("load", f"u{bits_of(dtype)}", which="at"), array, _offset(load))
-            case True, _:
-                name, arguments = access_call("read", load)
-                return call(name, *(_entries(load) if array in self.tables else arguments))
+                return call(name_of("load", f"u{bits_of(dtype)}", place="at"), array, _offset(load))
             case _, () if array in self.tables:
                 return call(name_of("int64_at"), array, _offset(load))
+            case _ if array in self.tables:
+                entries = [scale_index(each, 8) for each in load.subscripts]
+                return call(_access("load", load), address_text(array, *entries))
             case _, ():
-                return call(name_of(access_family(load).name, dtype, which="at"), array, _offset(load))
-        which, live = _some(load.first)
-        apart = _apart(load) if load.offsets is None else [self.text(load.offsets)]
-        name = _register_access(load, load, which)
-        return call(name, _address(load), *apart, *live)
+                return call(name_of(access_family(load).name, dtype, place="at"), array, _offset(load))
+        name, arguments = self.access_call(access_family(load).name, load)
+        return call(name, *arguments)
+
+    def access_call(self, family: str, load: Load) -> CallText:
+        """The load of a vector or a block, or a request for its lines."""
+        form, live = _some(load.first)
+        place, apart = self.apart(load)
+        return _access(family, load, form, place), (_address(load), *apart, *live)
+
+    def apart(self, access: Load | Store) -> tuple[str, list[str]]:
+        """The place of a block's rows, and the arguments for it and for lanes that are not contiguous."""
+        if access.offsets is not None:
+            return "", [self.text(access.offsets)]
+        steps = access.steps if access_family(access).apart == "step" else access.steps[:-1]
+        place = ""
+        match steps:
+            case Entries(_, _, half), *_:
+                place = f"at_{half}" if half else "at"
+            case Each(), *_:
+                place = "each"
+        return place, list(map(_step_text, steps))
 
     def register(self, value: Op) -> Text:
-        """An operation that makes a register, or a block of registers."""
+        """An operation that makes a vector or a block."""
         operands = tuple(map(self.value, value.operands))
         if value.name == "cast" and value.dtype in HALVES:
             return call(name_of(ROUNDINGS[value.dtype]), *operands)
@@ -163,30 +166,23 @@ class Values:
         return self.value(value)
 
 
-def access_call(verb: str, load: Load) -> CallText:
-    """The load of a super-vector of bits, or a request for its lines."""
-    how, more = _rows(load.steps)
-    return _access(verb, load.dtype, load.shape, how), (_address(load), *more)
+def _access(family: str, value: Value, form: str = "", place: str = "") -> str:
+    """The name of the access of a vector or a block."""
+    dtype = f"u{bits_of(value.dtype)}" if is_bits(value.dtype) else value.dtype
+    return name_of(family, dtype, value.shape, form, place)
 
 
-def _access(verb: str, dtype: str, shape: tuple[int, ...], how: str, *, first: bool = False) -> str:
-    """The name of a routine for super-vectors of a shape: of rows at a pitch or a table, or of one row."""
-    rows, columns = shape if len(shape) == 2 else (0, shape[0])
-    return Access(verb, bits_of(dtype), rows, columns, how, first).name
-
-
-def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
-    """How the rows of a super-vector are spaced, and the argument for it."""
-    if len(steps) < 2:
-        return "", []
-    match steps[0]:
-        case Entries(table, first, half):
+def _step_text(step: Step) -> str:
+    """The distance of rows or lanes, or the address of a table's entries."""
+    match step:
+        case Entries(table, first):
             at = scaled_text(8, first)
-            return f"at_{half}" if half else "at", [table if at == "0" else f"{table} + {at}"]
+            return table if at == "0" else f"{table} + {at}"
         case Each(pitch):
-            return "each", [str(pitch)]
-        case pitch:
-            return "", [str(pitch)]
+            return str(pitch)
+        case int() | str():
+            return str(step)
+    return index_text(step)
 
 
 def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
@@ -197,8 +193,7 @@ def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
         raise KernelError(f"kernels do not support {value.name!r} of {kinds}")
     if family.named_by:
         dtype = held_dtype(value.dtype) if family.named_by == "dtype" else ""
-        *rows, lanes = value.shape
-        return call(name_of(family.routine, dtype, lanes, "", *rows), *operands)
+        return call(name_of(family.routine, dtype, value.shape), *operands)
     if not family.is_operator:
         own = OWN_OF_F16.get(family.name) if value.dtype == "f16" else None
         return call(name_of(own or family.routine), *operands)
@@ -223,24 +218,6 @@ def _address(access: Load | Store) -> str:
     return address_text(access.array, *access.subscripts)
 
 
-def _entries(load: Load) -> tuple[str]:
-    """The address of entries of a table."""
-    (entry,) = load.subscripts
-    return (address_text(load.array, scale_index(entry, 8)),)
-
-
-def _register_access(access: Load | Store, value: Value, which: str) -> str:
-    """The name of the access of a register or a block."""
-    *rows, lanes = value.shape
-    return name_of(access_family(access).name, value.dtype, lanes, which, *rows)
-
-
-def _apart(access: Load | Store) -> list[str]:
-    """The distance between the rows of a block, then that between lanes that are not contiguous."""
-    steps = access.steps if access_family(access).apart == "step" else access.steps[:-1]
-    return [str(step) if isinstance(step, int) else index_text(step) for step in steps]  # type: ignore[arg-type]
-
-
 def _constant(number: float, dtype: str) -> Text:
     if dtype == "i1":
         return Text(str(bool(number)))
@@ -257,7 +234,7 @@ def _index_value(value: IndexValue) -> Text:
     if not value.shape:
         return text
     (count,), (step,) = value.shape, value.steps
-    splat, lanes = name_of("splat", "i64", count), call(name_of("iota", "i64", count))
+    splat, lanes = name_of("splat", "i64", (count,)), call(name_of("iota", "i64", (count,)))
     if step != 1:
         lanes = infix(lanes, "*", call(splat, str(step)))
     return infix(call(splat, text), "+", lanes)

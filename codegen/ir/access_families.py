@@ -1,7 +1,7 @@
-"""Loads and stores of numbers, registers and elements, each declared once for all its types and lanes.
+"""Loads and stores of elements, numbers, vectors and blocks, each declared once for all types and shapes.
 
-The meaning of each is that of its node, `Load` or `Store`: the interpreter runs it, and bounds are proven for
-the bytes that it touches. Super-vectors of bits have any shape: `accesses.py` has their names.
+The meaning of each is that of its node, `Load`, `Store` or `Prefetch`: the interpreter runs it, and bounds
+are proven for the bytes that it touches.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ from __future__ import annotations
 from typing import Literal
 
 from codegen.ir.element_types import HALF_TYPES, bits_of
-from codegen.ir.families import EVERY, LANES
+from codegen.ir.families import EVERY, MOST_LANES
 from codegen.ir.instruction import Facts
 from codegen.ir.lines import LANE_BYTES, WIDTHS
 from codegen.ir.nodes import Store
 from codegen.ir.packed_bits import PACKED_BITS
-from codegen.ir.values import Load
+from codegen.ir.values import Load, VectorShape
 from codegen.support.dataclasses import dataclass
 
 COMPUTED = (*EVERY, *HALF_TYPES)
 """Element types that kernels compute with."""
+
+MOVED = tuple(f"u{8 * width}" for width in WIDTHS)
+"""Element types that copies move: their bits."""
+
+PLACES = ("", "each", "at", "at_low", "at_high")
+"""The positions of a block's rows: at a pitch, at a pitch from the first row, or by a table or half of its
+entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,9 @@ class AccessFamily(Facts):
         name: the first word of the names of its routines.
         reads: whether it loads; otherwise it stores.
         dtypes: the element types in memory; those of bits are unsigned integers.
-        lanes: the numbers of lanes; 0 for a single number or element.
-        forms: the accesses to some of the lanes, the last word of a name: "first" for as many as an operand
-            says, "where" for a mask, "" for all; "at" for an element at a base and an offset.
+        forms: for elements, vectors and blocks, the accesses to all ("") or some of the lanes: "first" for as
+            many as an operand says, which counts the rows of blocks, "where" for a mask; none if there are no
+            such accesses.
         apart: what an operand says about lanes that are not contiguous: their distance, or their offsets.
         streams: whether it bypasses the cache.
         least_bytes: the size of the smallest register.
@@ -43,67 +50,69 @@ class AccessFamily(Facts):
     name: str
     reads: bool
     dtypes: tuple[str, ...]
-    lanes: tuple[int, ...] = LANES
-    forms: tuple[str, ...] = ("", "first")
+    forms: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
     apart: Literal["", "step", "offsets"] = ""
     streams: bool = False
     least_bytes: int = 0
 
-    @property
-    def block_forms(self) -> tuple[str, ...]:
-        """The forms of accesses to blocks, whose rows are a number of bytes apart; none if it has none."""
-        if self.apart == "offsets" or self.streams:
-            return ()
-        return tuple(form for form in self.forms if form in ("", "where"))
-
-    def takes(self, dtype: str, lanes: int) -> bool:
-        """Whether there are routines for an element type and a number of lanes."""
-        return dtype in self.dtypes and lanes in self.lanes and bits_of(dtype) * lanes >= 8 * self.least_bytes
+    def takes(self, dtype: str, shape: VectorShape, form: str = "") -> bool:
+        """Whether there is a routine for an element type, a shape and a form."""
+        if dtype not in self.dtypes or len(shape) >= len(self.forms) or form not in self.forms[len(shape)]:
+            return False
+        return not shape or (
+            all(0 < extent <= MOST_LANES for extent in shape)
+            and bits_of(dtype) * shape[-1] >= 8 * self.least_bytes
+        )
 
 
-_STORES = ("", "first", "where")
-_BITS = tuple(f"u{bits}" for bits in (*PACKED_BITS, 8, 16, 32, 64))
-_MOVED = tuple(f"u{8 * width}" for width in WIDTHS)
+_SINGLE, _LOADS, _STORES = (("",), (), ()), ((), ("", "first"), ("",)), ("", "first", "where")
+_BITS = tuple(f"u{bits}" for bits in PACKED_BITS)
+_HELD = tuple(dict.fromkeys((*COMPUTED, *MOVED)))
 
-REGISTER_ACCESSES = (
-    AccessFamily("load", True, COMPUTED, cost=94),
-    AccessFamily("strided_load", True, COMPUTED, apart="step", cost=141),
-    AccessFamily("gather", True, COMPUTED, apart="offsets", cost=134),
-    AccessFamily("store", False, COMPUTED, forms=_STORES, cost=94),
-    AccessFamily("strided_store", False, COMPUTED, forms=_STORES, apart="step", cost=112),
-    AccessFamily("scatter", False, COMPUTED, forms=_STORES, apart="offsets", cost=200),
-    AccessFamily("stream", False, COMPUTED, forms=("",), streams=True, least_bytes=LANE_BYTES, cost=94),
+VECTOR_ACCESSES = (
+    AccessFamily("load", True, _HELD, _LOADS, cost=94),
+    AccessFamily("strided_load", True, COMPUTED, _LOADS, "step", cost=141),
+    AccessFamily("gather", True, COMPUTED, ((), ("", "first"), ()), "offsets", cost=134),
+    AccessFamily("store", False, _HELD, ((), _STORES, _STORES), cost=94),
+    AccessFamily("strided_store", False, COMPUTED, ((), _STORES, _STORES), "step", cost=112),
+    AccessFamily("scatter", False, COMPUTED, ((), _STORES, ()), "offsets", cost=200),
+    AccessFamily(
+        "stream", False, _HELD, ((), ("",), ("", "first")), streams=True, least_bytes=LANE_BYTES, cost=94
+    ),
 )
-"""Accesses of registers of numbers. Those of halves are f32, converted when they are loaded and stored."""
+"""Accesses of vectors and blocks. Those of halves are f32, converted when they are loaded and stored."""
+
+PREFETCH = AccessFamily("prefetch", True, MOVED, ((), ("",), ("",)))
+"""Requests for the lines of a vector or a block that a later iteration loads."""
 
 NUMBER_ACCESSES = (
-    AccessFamily("read", True, COMPUTED, lanes=(0,), forms=("at",)),
-    AccessFamily("write", False, COMPUTED, lanes=(0,), forms=("at",)),
+    AccessFamily("read", True, COMPUTED, _SINGLE),
+    AccessFamily("write", False, COMPUTED, _SINGLE),
 )
 """Accesses of single numbers."""
 
 ELEMENT_ACCESSES = (
-    AccessFamily("load", True, _BITS, lanes=(0,), forms=("at",)),
-    AccessFamily("store", False, _BITS, lanes=(0,), forms=("at",)),
-    AccessFamily("move", False, _MOVED, lanes=(0,), forms=("at",)),
+    AccessFamily("load", True, (*_BITS, *MOVED[:4]), _SINGLE),
+    AccessFamily("store", False, (*_BITS, *MOVED[:4]), _SINGLE),
+    AccessFamily("move", False, MOVED, _SINGLE),
 )
 """Accesses of single elements of bits; a move stores what it loads."""
 
-ACCESSES = (*REGISTER_ACCESSES, *NUMBER_ACCESSES, *ELEMENT_ACCESSES)
+ACCESSES = (*VECTOR_ACCESSES, *NUMBER_ACCESSES, *ELEMENT_ACCESSES, PREFETCH)
 """All families of accesses."""
 
-_OF_REGISTERS = {(each.reads, each.apart, each.streams): each for each in REGISTER_ACCESSES}
+_OF_VECTORS = {(each.reads, each.apart, each.streams): each for each in VECTOR_ACCESSES}
 _OF_NUMBERS = {each.reads: each for each in NUMBER_ACCESSES}
 
 
 def access_family(access: Load | Store) -> AccessFamily:
-    """The family of an access to a number, to a register of numbers, or to a block of registers."""
+    """The family of an access to a number, a vector or a block."""
     reads = isinstance(access, Load)
     value = access if isinstance(access, Load) else access.value
     if not value.shape:
         return _OF_NUMBERS[reads]
     if access.offsets is not None:
-        return _OF_REGISTERS[reads, "offsets", False]
+        return _OF_VECTORS[reads, "offsets", False]
     if access.steps[-1:] != (bits_of(value.dtype) // 8,):
-        return _OF_REGISTERS[reads, "step", False]
-    return _OF_REGISTERS[reads, "", isinstance(access, Store) and access.streamed]
+        return _OF_VECTORS[reads, "step", False]
+    return _OF_VECTORS[reads, "", isinstance(access, Store) and access.streamed]

@@ -147,7 +147,7 @@ def _families() -> list[Family]:
     declare("broadcast:splat", 1, EVERY, named_by="dtype", rows="may", spreads=True, cost=3)
     declare("iota", 0, NUMBERS, named_by="dtype", spreads=True, cost=1)
     declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
-    declare("transpose:transposed", 1, EVERY, named_by="dtype", rows="must", cost=20)
+    declare("transpose:transposed", 1, EVERY, rows="must", cost=20)
     declare("repeat:repeated", 1, EVERY, named_by="dtype", rows="must", cost=0)
     declare("last", 1, EVERY, reduces=True, cost=2)
     declare("slide", 2, EVERY, crosses=True, cost=3)

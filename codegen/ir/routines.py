@@ -1,9 +1,9 @@
 """The names of the routines that kernels call, and their meanings.
 
-The emitter asks `name_of` for a name, and `simd/` asks `routine_named` what to bind to it: both read
-the table of declared routines. Instructions have the names of their declarations.
+The emitter asks `name_of` for a name, and `simd/` asks `routine_named` what to bind to it. Instructions have
+the names of their declarations.
 
-    D is an element type, N a power of two, H bf16 or f16, W u8 to u512.
+    D is an element type, H bf16 or f16. DxN has N lanes; DxRxN, a block, has R rows of N lanes.
 
     load_DxN(address)                    store_DxN(address, v)
     load_DxN_first(address, count)       store_DxN_first(address, v, count)
@@ -14,154 +14,153 @@ the table of declared routines. Instructions have the names of their declaration
     store_DxN_where(address, v, mask)            strided_store_DxN_where(address, step_bytes, v, mask)
     load_H_as_f32xN, strided_load_…, gather_…    store_f32xN_as_H, strided_store_…, with _first and _where
     stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line
-    load_DxNxN(address, pitch_bytes)     store_DxNxN(address, pitch_bytes, block): N registers; no `_first`
-                                         forms; strided_… take the step of lanes after the pitch
-    transposed_DxNxN(block)              repeated_DxNxN(v): a register in each row
-    splat_DxN(number), cast_DxN(v)       the same for blocks: splat_DxNxN, cast_DxNxN
+    prefetch_DxN(address)                requests for the lines
+    load_DxRxN(address, pitch_bytes)     R rows a pitch apart; strided_… take the step of lanes after it
+    load_DxRxN_each(address, pitch)      the same, with each address computed from the first one
+    load_DxRxN_at(address, table)        the same, row k being `table[k]` bytes from the address
+    load_DxRxN_at_low(address, table)    the same, by the low (or high) 32 bits of `table[k]`, unsigned
+    store_DxRxN(address, pitch, v)       the same for stores, streams and prefetches
+    store_DxRxN_first(…, v, rows)        only the first rows, fewer than all: store_DxRxN_first_at(…)
+    store_DxRxN_where(…, v, mask)        only the lanes where a block of masks is set
+    splat_DxN(number), cast_DxN(v)       the same for blocks: splat_DxRxN, cast_DxRxN
+    repeated_DxRxN(v)                    a vector in each row
     iota_DxN(), first_N(count)
     read_D_at(address, offset)           write_D_at(address, offset, number): single numbers
     as_D(number), shl_D(a, b), shr_D(a, b)
-    load_W_at(base, offset)              store_W_at(base, offset, bits): elements of copies
-    move_W_at(to, to_offset, from, from_offset)
+    load_D_at(base, offset)              store_D_at(base, offset, bits): elements of copies, u1 to u64
+    move_D_at(to, to_offset, from, from_offset)
+    arguments_3(sizes), addresses_3(operands)    the first numbers of a table
+    stack_3072()                         the address of as many bytes on the stack, on a line
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from types import MappingProxyType
+import re
 
-from codegen.ir.access_families import ACCESSES, COMPUTED, REGISTER_ACCESSES
-from codegen.ir.accesses import Access, SizedRoutine, access_named
+from codegen.ir.access_families import ACCESSES, COMPUTED, PLACES, VECTOR_ACCESSES, AccessFamily
 from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.families import BLOCK_SIDES, EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
+from codegen.ir.values import VectorShape
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
-_LOADS = tuple(each.name for each in REGISTER_ACCESSES if each.reads)
-
 MADE = {family.routine: family for family in FAMILIES.values() if family.named_by == "dtype"}
-"""Routines that make a register of a type, without access to memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Routine:
-    """What kernels call: a family, and the element type and the lanes that the routine is for.
-
-    family  the first word of the name, or all of it if one routine takes every type
-    dtype   the element type in memory or of the result; "" if the routine takes every type
-    lanes   lanes of the register; 0 for single numbers, and if the routine takes every register
-    which   "first" or "where" for accesses to some of the lanes, "at" for elements at a base and an offset
-    rows    the registers of a block; 0 for a single one
-    """
-
-    family: str
-    dtype: str = ""
-    lanes: int = 0
-    which: str = ""
-    rows: int = 0
-
-    @property
-    def name(self) -> str:
-        """The name in source."""
-        suffix = f"_{self.which}" if self.which else ""
-        if not self.dtype:
-            return f"{self.family}_{self.lanes}" if self.lanes else f"{self.family}{suffix}"
-        if not self.lanes:
-            return f"{self.family}_{self.dtype}{suffix}"
-        shape = f"{self.lanes}x{self.rows}" if self.rows else str(self.lanes)
-        if self.dtype not in HALF_TYPES:
-            return f"{self.family}_{self.dtype}x{shape}{suffix}"
-        if self.family in _LOADS:
-            return f"{self.family}_{self.dtype}_as_f32x{shape}{suffix}"
-        return f"{self.family}_f32x{shape}_as_{self.dtype}{suffix}"
-
-
-def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "", rows: int = 0) -> str:
-    """The name of a declared routine.
-
-    "load", "f32", 16, "first" -> load_f32x16_first
-
-    Raises:
-        KernelError: the routine does not exist.
-    """
-    routine = Routine(family, dtype, lanes, which, rows)
-    if routine not in _declared(dtype, lanes):
-        raise KernelError(f"the routine {routine.name} does not exist")
-    return routine.name
-
-
-@cache
-def routines() -> Mapping[str, Routine]:
-    """All declared routines, by name."""
-    types = dict.fromkeys(("", *COMPUTED, *(dtype for family in ACCESSES for dtype in family.dtypes)))
-    found = (_declared(dtype, lanes) for dtype in types for lanes in (0, *LANES))
-    return MappingProxyType({routine.name: routine for each in found for routine in each})
-
-
-@cache
-def _declared(dtype: str, lanes: int) -> frozenset[Routine]:
-    """The routines of an element type and a number of lanes."""
-    if dtype:
-        made = _registers(dtype, lanes) if lanes in LANES else () if lanes else _numbers(dtype)
-        return frozenset((*_accesses(dtype, lanes), *made))
-    if lanes:
-        return frozenset((Routine("first", "", lanes),) if lanes in LANES else ())
-    return frozenset(map(Routine, (*_COMPUTING, *OTHERS)))
-
-
-_COMPUTING = (
-    *(family.routine for family in FAMILIES.values() if not (family.is_operator or family.named_by)),
-    *OWN_OF_F16.values(),
-    *ROUNDINGS.values(),
-)
-
-OTHERS = ("int64_at", "opaque", "call_kernel", "answered", "inf", "nan")
-"""Routines and numbers without a type."""
-
+"""Routines that make a vector of a type, without access to memory."""
 
 NUMBERS = ("as", "shl", "shr")
 """Operations on single numbers of kernels that compute."""
 
+SIZED = ("arguments", "addresses", "stack")
+"""Routines for that many table entries, or bytes on the stack."""
 
-def _numbers(dtype: str) -> Iterator[Routine]:
-    if dtype not in COMPUTED:
-        return
-    yield Routine("as", dtype)
-    if dtype in INTEGERS:
-        yield Routine("shl", dtype)
-        yield Routine("shr", dtype)
+OTHERS = ("int64_at", "opaque", "call_kernel", "answered", "inf", "nan")
+"""Routines and numbers without a type."""
 
+UNTYPED = frozenset(
+    (
+        *(family.routine for family in FAMILIES.values() if not (family.is_operator or family.named_by)),
+        *OWN_OF_F16.values(),
+        *ROUNDINGS.values(),
+        *OTHERS,
+    )
+)
+"""Routines that take every type, whose names are those of their families."""
 
-def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
-    for name, family in MADE.items() if dtype in EVERY else ():
-        if dtype not in (family.results or family.dtypes):
-            continue
-        if family.rows != "must":
-            yield Routine(name, dtype, lanes)
-        if family.rows and lanes in BLOCK_SIDES:
-            yield Routine(name, dtype, lanes, rows=lanes)
-
-
-def _accesses(dtype: str, lanes: int) -> Iterator[Routine]:
-    for family in ACCESSES:
-        if family.takes(dtype, lanes):
-            yield from (Routine(family.name, dtype, lanes, form) for form in family.forms)
-            if lanes in BLOCK_SIDES:
-                yield from (Routine(family.name, dtype, lanes, form, lanes) for form in family.block_forms)
+_LOADS = tuple(each.name for each in VECTOR_ACCESSES if each.reads)
 
 
-_FIRST_WORDS = frozenset(
-    name.partition("_")[0]
-    for name in (*_COMPUTING, *OTHERS, *MADE, *NUMBERS, "first", *(each.name for each in ACCESSES))
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """What kernels call: a family, and the element type and the shape that the routine is for.
+
+    family  the first word of the name, or all of it if one routine takes every type
+    dtype   the element type in memory or of the result; "" if the routine takes every type
+    shape   the lanes of a vector, or the rows and lanes of a block; () for single numbers, and if the routine
+            takes every vector; a number of lanes, entries or bytes for a routine without a type
+    form    "first" or "where" for accesses to some of the lanes
+    place   the positions of a block's rows, one of PLACES; "at" for elements at a base and an offset
+    """
+
+    family: str
+    dtype: str = ""
+    shape: VectorShape = ()
+    form: str = ""
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name in source."""
+        shape = "x".join(map(str, self.shape))
+        kind = "x".join(filter(None, (self.dtype, shape)))
+        if self.shape and self.dtype in HALF_TYPES:
+            loads = self.family in _LOADS
+            kind = f"{self.dtype}_as_f32x{shape}" if loads else f"f32x{shape}_as_{self.dtype}"
+        return "_".join(filter(None, (self.family, kind, self.form, self.place)))
+
+    @property
+    def access(self) -> AccessFamily | None:
+        """The family of an access; None for another routine, or if there is no such access."""
+        places = PLACES if len(self.shape) > 1 else ("",) if self.shape else ("at",)
+        for each in ACCESSES:
+            if each.name == self.family and each.takes(self.dtype, self.shape, self.form):
+                return each if self.place in places else None
+        return None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is declared."""
+        if self.access is not None:
+            return True
+        if self.form or self.place:
+            return False
+        match self:
+            case Routine(family, "", ()):
+                return family in UNTYPED
+            case Routine(family, "", (count,)):
+                return count in LANES if family == "first" else family in SIZED and count > 0
+            case Routine(family, dtype, ()):
+                return family in NUMBERS and dtype in (COMPUTED if family == "as" else INTEGERS)
+        made = MADE.get(self.family)
+        if made is None or self.dtype not in EVERY or self.dtype not in (made.results or made.dtypes):
+            return False
+        if len(self.shape) == 1:
+            return self.shape[0] in LANES and made.rows != "must"
+        rows, lanes = self.shape
+        return bool(made.rows) and rows == lanes and lanes in BLOCK_SIDES
+
+
+def name_of(family: str, dtype: str = "", shape: VectorShape = (), form: str = "", place: str = "") -> str:
+    """The name of a declared routine.
+
+    "load", "f32", (16,), "first" -> load_f32x16_first
+
+    Raises:
+        KernelError: the routine does not exist.
+    """
+    routine = Routine(family, dtype, shape, form, place)
+    if not routine.exists:
+        raise KernelError(f"the routine {routine.name} does not exist")
+    return routine.name
+
+
+_NAME = re.compile(
+    r"(?P<family>[a-z_]+?)_(?:(?P<loaded>b?f16)_as_)?(?P<dtype>[a-z]+\d+)??x?(?P<shape>\d*(?:x\d+)*)"
+    r"(?:_as_(?P<stored>b?f16))?(?:_(?P<form>first|where))?(?:_(?P<place>each|at_low|at_high|at))?"
 )
 
 
-def routine_named(name: str) -> Routine | Access | SizedRoutine | None:
-    """The meaning of a name in source; None if it is neither a routine's nor an instruction's."""
-    listed = routines().get(name) if name.partition("_")[0] in _FIRST_WORDS else None
-    return listed or access_named(name)
+def routine_named(name: str) -> Routine | None:
+    """The meaning of a name in source; None if it is not a routine's."""
+    if name in UNTYPED:
+        return Routine(name)
+    parts = _NAME.fullmatch(name)
+    if parts is None:
+        return None
+    shape = tuple(int(extent) for extent in parts["shape"].split("x") if extent)
+    dtype = parts["loaded"] or parts["stored"] or parts["dtype"] or ""
+    found = Routine(parts["family"], dtype, shape, parts["form"] or "", parts["place"] or "")
+    return found if found.exists and found.name == name else None
 
 
 def is_routine(name: str) -> bool:

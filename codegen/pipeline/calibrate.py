@@ -133,11 +133,11 @@ _SOURCE = f"""def {_NAME}(operands, scratch, sizes, begin, end):
             out = opaque(dst + {RUN_BYTES} * ({ROWS} * tile + row))
             if streams:
                 for x in range(0, {RUN_BYTES}, 64):
-                    stream_u8_64(out + x, read_u8_64(run + x))
-                    prefetch_u8_64(run + x + 256)
+                    stream_u8x64(out + x, load_u8x64(run + x))
+                    prefetch_u8x64(run + x + 256)
             else:
                 for x in range(0, {RUN_BYTES}, 64):
-                    write_u8_64(out + x, read_u8_64(run + x))
+                    store_u8x64(out + x, load_u8x64(run + x))
     stream_fence()
 """
 """The loops of a pack to f32 T(8,128) with either kind of store.

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.instructions import conversion as declared_conversion
-from codegen.ir.lines import LANE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.copy.bit_parts import PARTS
 from codegen.simd.copy.casts import conversion, swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
@@ -21,23 +21,23 @@ from codegen.simd.register.byte_shuffles import BYTE_SHUFFLES
 from codegen.simd.register.interleaves import INTERLEAVES
 from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import I32, memcpy, prefetch_line, stream_fence, vector
-from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
 from codegen.simd.register.packed_bits import PACKED_BIT_OPERATIONS
-from codegen.simd.register.super_vectors import SuperVector, from_parts
+from codegen.simd.register.shuffles import concatenated
 from codegen.simd.register.transposed import transposed
+from codegen.simd.register.values import Vector
 
 
 def _repeated_line(*inputs: Any) -> tuple[Any, Emit]:
     """repeated_line(low, high): 16 bytes, four times."""
-    kind = SuperVector(8, 1, 64)
+    kind = Vector("u8", LINE_BYTES)
 
     def emit(builder: Any, low: Any, high: Any) -> Any:
         pair: Any = ir.Constant(vector(64, 2), ir.Undefined)
         for k, half in enumerate((low, high)):
             pair = builder.insert_element(pair, half, ir.Constant(I32, k))
         lane = builder.bitcast(pair, vector(8, LANE_BYTES))
-        return from_parts(builder, kind, [join_lanes(builder, [lane] * 4)])
+        return concatenated(builder, [lane] * 4)
 
     return kind(*inputs), emit
 

@@ -9,12 +9,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from codegen.ir.accesses import Access, SizedRoutine
 from codegen.ir.routines import Routine, routine_named
 from codegen.simd import direct
 from codegen.simd.instructions import builder_of
 from codegen.simd.register import bits, calls, memory
-from codegen.simd.register.super_vectors import access_routine, stack_routine, table_routine
 
 LISTED: dict[str, Any] = {
     **memory.ELEMENTS,
@@ -47,13 +45,9 @@ def _routine(name: str) -> Any:
     match routine_named(name):
         case None:
             return None
-        case Access() as access:
-            return access_routine(access)
-        case SizedRoutine("stack") as sized:
-            return stack_routine(sized)
-        case SizedRoutine() as sized:
-            return table_routine(sized)
-        case Routine() as routine:
+        case Routine(family, "", (count,)) if family in memory.SIZED:
+            return memory.SIZED[family](name, count)
+        case routine:
             # Importing the routines of registers defines their operators, which the source need not name.
             from codegen.simd.vector.routines import vector_routine
 

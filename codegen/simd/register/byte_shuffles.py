@@ -6,7 +6,7 @@ picks the bytes one by one; `library` defines its replacement for levels whose C
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -16,7 +16,8 @@ from codegen.ir.instructions import SHUFFLED_BYTES
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.intrinsics import routine
 from codegen.simd.register.memory import I8, I32, vector
-from codegen.simd.register.super_vectors import SuperVector, from_parts, parts_of, super_vector
+from codegen.simd.register.shuffles import concatenated, cut, shuffle
+from codegen.simd.register.values import Vector, from_lines, lines_of, vector_type
 
 PAIR_BYTES = 2 * LANE_BYTES
 """One instruction shuffles two rows that share an order, if registers have 32 bytes."""
@@ -54,7 +55,7 @@ def _native(builder: Any, level: str, register: Any, order: Any) -> Any:
     size = register.type.count
     if size not in _NATIVE[level]:
         halves = zip(_halves(builder, register), _halves(builder, order), strict=True)
-        return _joined(builder, *(_native(builder, level, *half) for half in halves))
+        return concatenated(builder, [_native(builder, level, *half) for half in halves])
     if level == "neon":  # its instruction gives 0 for every index beyond the register
         order = builder.and_(order, _splat(0x8F, size))
     name, module = _NATIVE[level][size], builder.module
@@ -92,52 +93,42 @@ def _splat(byte: int, size: int) -> Any:
     return ir.Constant(vector(8, size), [ir.Constant(I8, byte)] * size)
 
 
-def _picked(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
-    """The bytes with those numbers in the concatenation of two registers."""
-    mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, k) for k in lanes])
-    return builder.shuffle_vector(one, two, mask)
-
-
-def _joined(builder: Any, low: Any, high: Any) -> Any:
-    return _picked(builder, low, high, range(2 * low.type.count))
-
-
 def _halves(builder: Any, pair: Any) -> tuple[Any, Any]:
     half = pair.type.count // 2
-    return _picked(builder, pair, pair, range(half)), _picked(builder, pair, pair, range(half, 2 * half))
+    return cut(builder, pair, 0, half), cut(builder, pair, half, half)
 
 
 def _shuffled(*inputs: Any) -> Any:
     """shuffled(rows, order)."""
     rows, size = _rows(inputs[0], "shuffled"), _size(inputs[1], "shuffled")
-    kind = SuperVector(8, rows.rows, size)
+    kind = Vector("u8", size, rows.rows)
 
     def emit(builder: Any, rows: Any, order: Any) -> Any:
-        return from_parts(builder, kind, _each(builder, rows, order, size))
+        return from_lines(builder, kind, _each(builder, rows, order, size))
 
     return kind(*inputs), emit
 
 
 def _with_shuffled(*inputs: Any) -> Any:
     """with_shuffled(out, rows, order)."""
-    kind, rows = super_vector(inputs[0], "with_shuffled"), _rows(inputs[1], "with_shuffled")
+    kind, rows = vector_type(inputs[0], "with_shuffled"), _rows(inputs[1], "with_shuffled")
     size = _size(inputs[2], "with_shuffled")
     if (kind.rows, kind.row_bytes) != (rows.rows, size):
         raise TypingError(f"with_shuffled expected {rows.rows} rows of {size} bytes, got {kind}")
 
     def emit(builder: Any, out: Any, rows: Any, order: Any) -> Any:
-        return from_parts(builder, kind, _each(builder, rows, order, size, parts_of(builder, out)))
+        return from_lines(builder, kind, _each(builder, rows, order, size, lines_of(builder, out)))
 
     return kind(*inputs), emit
 
 
-def _rows(given: Any, name: str) -> SuperVector:
+def _rows(given: Any, name: str) -> Vector:
     """The type of rows of a lane each.
 
     Raises:
         TypingError: the rows are longer or shorter.
     """
-    kind = super_vector(given, name)
+    kind = vector_type(given, name)
     if kind.row_bytes != LANE_BYTES:
         raise TypingError(f"{name} expected rows of {LANE_BYTES} bytes, got {kind}")
     return kind
@@ -149,7 +140,7 @@ def _size(given: Any, name: str) -> int:
     Raises:
         TypingError: no registers are shuffled in orders of that size.
     """
-    kind = super_vector(given, name)
+    kind = vector_type(given, name)
     if kind.rows != 1 or kind.row_bytes not in SHUFFLED_BYTES:
         raise TypingError(f"{name} expected an order of {SHUFFLED_BYTES} bytes, got {kind}")
     return kind.row_bytes
@@ -160,18 +151,17 @@ def _each(builder: Any, rows: Any, order: Any, size: int, others: list[Any] | No
 
     Rows of a lane are shuffled two at a time, if there are several. For longer registers they are repeated.
     """
-    parts, (indices,) = parts_of(builder, rows), parts_of(builder, order)
-    indices = builder.bitcast(indices, vector(8, size))
+    parts, (indices,) = lines_of(builder, rows), lines_of(builder, order)
     if size > LANE_BYTES or len(parts) == 1:
         repeats = [k % LANE_BYTES for k in range(size)]
-        found = [_shuffle(builder, _picked(builder, part, part, repeats), indices) for part in parts]
+        found = [_shuffle(builder, shuffle(builder, part, part, repeats), indices) for part in parts]
         return [builder.or_(*both) for both in zip(others, found, strict=True)] if others else found
-    both = _joined(builder, indices, indices)
+    both = concatenated(builder, [indices, indices])
     out: list[Any] = []
     for k in range(0, len(parts), 2):
-        pair = _shuffle(builder, _joined(builder, *parts[k : k + 2]), both)
+        pair = _shuffle(builder, concatenated(builder, parts[k : k + 2]), both)
         if others:
-            pair = builder.or_(_joined(builder, *others[k : k + 2]), pair)
+            pair = builder.or_(concatenated(builder, others[k : k + 2]), pair)
         out += _halves(builder, pair)
     return out
 

@@ -9,18 +9,19 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import vector
 from codegen.simd.register.networks import LANES, transposed_lines
-from codegen.simd.register.shuffles import shuffle
-from codegen.simd.register.super_vectors import SuperVector, from_parts, lanes_as, parts_of, super_vector
+from codegen.simd.register.shuffles import concatenated, cut, shuffle
+from codegen.simd.register.values import Vector, from_lines, lanes_as, lines_of, vector_type
 
 
 def _interleaved(operand: Any) -> tuple[Any, Emit]:
     """interleaved(block): the rows of a block element by element, as one row."""
-    given = super_vector(operand, "interleaved")
-    kind = SuperVector(given.bits, 1, given.rows * given.columns)
+    given = vector_type(operand, "interleaved")
+    width = given.element_bytes
+    kind = Vector(given.dtype, given.rows * given.lanes)
 
     def emit(builder: Any, block: Any) -> Any:
-        rows = [lanes_as(builder, part, given.bits) for part in parts_of(builder, block)]
-        return from_parts(builder, kind, zipped_lines(builder, rows, given.bits // 8))
+        rows = [lanes_as(builder, part, 8 * width) for part in lines_of(builder, block)]
+        return from_lines(builder, kind, zipped_lines(builder, rows, width))
 
     return kind(operand), emit
 
@@ -30,12 +31,13 @@ def _deinterleaved(count: int) -> Any:
     name = f"deinterleaved_{count}"
 
     def rule(operand: Any) -> tuple[Any, Emit]:
-        given = super_vector(operand, name)
-        kind = SuperVector(given.bits, count, given.rows * given.columns // count)
+        given = vector_type(operand, name)
+        width = given.element_bytes
+        kind = Vector(given.dtype, given.rows * given.lanes // count, count)
 
         def emit(builder: Any, packed: Any) -> Any:
-            lines = [lanes_as(builder, part, given.bits) for part in parts_of(builder, packed)]
-            return from_parts(builder, kind, _unzipped(builder, lines, count, given.bits // 8))
+            lines = [lanes_as(builder, part, 8 * width) for part in lines_of(builder, packed)]
+            return from_lines(builder, kind, _unzipped(builder, lines, count, width))
 
         return kind(operand), emit
 
@@ -48,7 +50,7 @@ def _unzipped(builder: Any, lines: list[Any], count: int, width: int) -> list[An
         return unzip_three(builder, lines, width)
     if _is_square(lines, width):
         return transposed_lines(builder, lines, width)
-    return unzip_rows(builder, joined(builder, lines), count)
+    return unzip_rows(builder, concatenated(builder, lines), count)
 
 
 def _is_square(lines: list[Any], width: int) -> bool:
@@ -131,19 +133,7 @@ def zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
         return transposed_lines(builder, rows, width)
     zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
     starts = range(0, zipped.type.count, lanes)
-    return [
-        shuffle(builder, zipped, zipped, list(range(k, min(k + lanes, zipped.type.count)))) for k in starts
-    ]
-
-
-def joined(builder: Any, lines: list[Any]) -> Any:
-    """Concatenate lines, a power of two of them, into one vector."""
-    while len(lines) > 1:
-        both = range(2 * lines[0].type.count)
-        lines = [
-            shuffle(builder, low, high, list(both)) for low, high in zip(lines[::2], lines[1::2], strict=True)
-        ]
-    return lines[0]
+    return [cut(builder, zipped, k, min(lanes, zipped.type.count)) for k in starts]
 
 
 INTERLEAVES = {

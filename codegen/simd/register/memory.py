@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from codegen.ir.lines import WIDTHS
+from codegen.ir.lines import LINE_BYTES, WIDTHS
 from codegen.simd.register.intrinsics import statement, typed_routine
 
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
@@ -216,6 +216,36 @@ ELEMENTS: dict[str, Any] = {
     "opaque": opaque,
 }
 """Loads, stores and moves of the elements of copies, by their names in kernels."""
+
+
+def table_routine(name: str, count: int) -> Any:
+    """arguments_3(sizes) or addresses_3(operands), the first numbers of a table."""
+    result = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
+
+    def emit(builder: Any, table: Any) -> Any:
+        tuple_ = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
+        for k in range(count):
+            entry = builder.add(table, ir.Constant(I64, 8 * k))
+            tuple_ = builder.insert_value(tuple_, builder.load(pointer(builder, entry, I64)), k)
+        return tuple_
+
+    return typed_routine(name, result(types.int64), emit)
+
+
+def stack_routine(name: str, size: int) -> Any:
+    """stack_3072(): the address of as many bytes on the stack, on a line."""
+
+    def emit(builder: Any) -> Any:
+        with builder.goto_entry_block():
+            room = builder.alloca(ir.ArrayType(I8, size))
+            room.align = LINE_BYTES
+        return builder.ptrtoint(room, I64)
+
+    return typed_routine(name, types.int64(), emit)
+
+
+SIZED = {"arguments": table_routine, "addresses": table_routine, "stack": stack_routine}
+"""The routines for that many table entries, or bytes on the stack, by their families."""
 
 
 def swapped(builder: Any, value: Any, bits: int) -> Any:

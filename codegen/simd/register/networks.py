@@ -10,7 +10,7 @@ from typing import Any
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.memory import vector
-from codegen.simd.register.shuffles import shuffle, unpack
+from codegen.simd.register.shuffles import concatenated, cut, shuffle, unpack
 
 LANES = LINE_BYTES // LANE_BYTES
 
@@ -26,13 +26,6 @@ def exchange_lanes(builder: Any, lines: list[Any]) -> list[Any]:
     high = select(words[0], words[1], (2, 3, 6, 7)), select(words[2], words[3], (2, 3, 6, 7))
     pairs = ((*low, (0, 2, 4, 6)), (*low, (1, 3, 5, 7)), (*high, (0, 2, 4, 6)), (*high, (1, 3, 5, 7)))
     return [builder.bitcast(select(a, b, lanes), vector(8, LINE_BYTES)) for a, b, lanes in pairs]
-
-
-def join_lanes(builder: Any, lanes: list[Any]) -> Any:
-    """Concatenate four 16-byte vectors into a line."""
-    low = shuffle(builder, lanes[0], lanes[1], list(range(2 * LANE_BYTES)))
-    high = shuffle(builder, lanes[2], lanes[3], list(range(2 * LANE_BYTES)))
-    return shuffle(builder, low, high, list(range(LINE_BYTES)))
 
 
 def halves(builder: Any, a: Any, b: Any) -> list[Any]:
@@ -84,11 +77,11 @@ def transposed_rows(builder: Any, rows: list[Any], columns: int) -> list[Any]:
     squares = []
     for top in range(0, len(rows), side):
         for left in range(0, columns, side):
-            square = [_cut(builder, row, left * each, side * each) for row in rows[top : top + side]]
+            square = [cut(builder, row, left * each, side * each) for row in rows[top : top + side]]
             squares.append(by_exchanges(builder, square, each))
     if columns > side:
         return [row for square in squares for row in square]
-    return [_joined(builder, [square[k] for square in squares]) for k in range(side)]
+    return [concatenated(builder, [square[k] for square in squares]) for k in range(side)]
 
 
 def by_exchanges(builder: Any, rows: list[Any], each: int = 1) -> list[Any]:
@@ -108,18 +101,3 @@ def by_exchanges(builder: Any, rows: list[Any], each: int = 1) -> list[Any]:
                 rows[r], rows[r + distance] = (shuffle(builder, a, b, mask) for mask in masks)
         distance //= 2
     return rows
-
-
-def _cut(builder: Any, row: Any, first: int, count: int) -> Any:
-    """Some lanes of a row."""
-    if count == row.type.count:
-        return row
-    return shuffle(builder, row, row, list(range(first, first + count)))
-
-
-def _joined(builder: Any, rows: list[Any]) -> Any:
-    """Concatenate rows, a power of two of them."""
-    while len(rows) > 1:
-        both = list(range(2 * rows[0].type.count))
-        rows = [shuffle(builder, a, b, both) for a, b in zip(rows[::2], rows[1::2], strict=True)]
-    return rows[0]

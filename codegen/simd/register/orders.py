@@ -1,4 +1,4 @@
-"""Super-vectors with their elements in another order, or in other rows."""
+"""Vectors with their elements in another order, or in other rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,21 @@ from codegen.ir.instructions import REVERSED_GROUPS
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.shuffles import shuffle
-from codegen.simd.register.super_vectors import (
-    SuperVector,
-    from_parts,
-    lanes_as,
-    parts_of,
-    super_vector,
-)
+from codegen.simd.register.values import Vector, as_one, from_one, vector_type
 
 
 def _reordered(name: str, order: Callable[[int], list[int]]) -> Any:
     """An instruction on one register: result element k is operand element order(elements)[k]."""
 
     def rule(given: Any) -> tuple[Any, Emit]:
-        kind = super_vector(given, name)
-        if kind.parts != 1:
-            raise TypingError(f"{name} expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
-        each = max(kind.bits // 64, 1)
-        mask = [each * k + part for k in order(kind.columns) for part in range(each)]
+        kind = vector_type(given, name)
+        if kind.rows > 1 or kind.row_bytes > LINE_BYTES:
+            raise TypingError(f"{name} expected a vector of at most {LINE_BYTES} bytes, got {kind}")
+        each = max(kind.element_bytes // 8, 1)
+        mask = [each * k + part for k in order(kind.lanes) for part in range(each)]
 
         def emit(builder: Any, value: Any) -> Any:
-            lanes = lanes_as(builder, parts_of(builder, value)[0], kind.bits)
-            return from_parts(builder, kind, [shuffle(builder, lanes, lanes, mask)])
+            return shuffle(builder, value, value, mask)
 
         return kind(given), emit
 
@@ -58,17 +51,13 @@ def _joined(name: str) -> Any:
     """An instruction that joins rows, a line at most, into one register, pair by pair."""
 
     def rule(given: Any) -> tuple[Any, Emit]:
-        kind = super_vector(given, name)
+        kind = vector_type(given, name)
         if kind.rows * kind.row_bytes > LINE_BYTES:
-            raise TypingError(f"{name} expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
-        joined = SuperVector(kind.bits, 1, kind.rows * kind.columns)
+            raise TypingError(f"{name} expected a vector of at most {LINE_BYTES} bytes, got {kind}")
+        joined = Vector(kind.dtype, kind.rows * kind.lanes)
 
         def emit(builder: Any, value: Any) -> Any:
-            parts = [lanes_as(builder, part, 64) for part in parts_of(builder, value)]
-            while len(parts) > 1:
-                both = list(range(2 * parts[0].type.count))
-                parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-            return from_parts(builder, joined, parts)
+            return from_one(builder, joined, as_one(builder, value))
 
         return joined(given), emit
 

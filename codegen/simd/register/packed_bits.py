@@ -16,14 +16,7 @@ from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import I32, vector
 from codegen.simd.register.networks import exchange_lanes
 from codegen.simd.register.shuffles import shuffle, unpack
-from codegen.simd.register.super_vectors import (
-    SuperVector,
-    as_one,
-    from_one,
-    from_parts,
-    parts_of,
-    super_vector,
-)
+from codegen.simd.register.values import Vector, as_one, from_lines, from_one, lines_of, vector_type
 
 
 def _packed(bits: int) -> Any:
@@ -31,8 +24,8 @@ def _packed(bits: int) -> Any:
     name = f"packed_{bits}"
 
     def rule(operand: Any) -> tuple[Any, Emit]:
-        given = super_vector(operand, name)
-        kind = SuperVector(8, 1, given.rows * given.columns * bits // 8)
+        given = vector_type(operand, name)
+        kind = Vector("u8", given.rows * given.lanes * bits // 8)
         return kind(operand), lambda builder, value: from_one(
             builder, kind, _packed_parts(builder, value, bits)
         )
@@ -42,7 +35,7 @@ def _packed(bits: int) -> Any:
 
 def _packed_parts(builder: Any, value: Any, bits: int) -> Any:
     if bits == 1:
-        return _joined_flags(builder, parts_of(builder, value))
+        return _joined_flags(builder, lines_of(builder, value))
     return packed_bytes(builder, as_one(builder, value), bits)
 
 
@@ -75,8 +68,8 @@ def _unpacked(bits: int) -> Any:
     name = f"unpacked_{bits}"
 
     def rule(operand: Any) -> tuple[Any, Emit]:
-        given = super_vector(operand, name)
-        kind = SuperVector(8, 1, given.rows * given.columns * 8 // bits)
+        given = vector_type(operand, name)
+        kind = Vector("u8", given.rows * given.lanes * 8 // bits)
 
         def emit(builder: Any, value: Any) -> Any:
             return from_one(builder, kind, unpacked_bytes(builder, as_one(builder, value), bits))
@@ -108,18 +101,18 @@ def _packed_from_rows(bits: int) -> Any:
     name = f"packed_{bits}_from_rows"
 
     def rule(operand: Any) -> tuple[Any, Emit]:
-        given = super_vector(operand, name)
-        kind = SuperVector(8, 1, given.rows * given.columns * bits // 8)
+        given = vector_type(operand, name)
+        kind = Vector("u8", given.rows * given.lanes * bits // 8)
 
         def emit(builder: Any, value: Any) -> Any:
-            rows = parts_of(builder, value)
-            if given.columns == 1:
+            rows = lines_of(builder, value)
+            if given.lanes == 1:
                 return from_one(builder, kind, _packed_column(builder, rows, bits))
             step = 8 // bits
             packed = [_joined(builder, rows[k : k + step], bits) for k in range(0, len(rows), step)]
-            if given.columns < LINE_BYTES:
+            if given.lanes < LINE_BYTES:
                 return from_one(builder, kind, zip_rows(builder, packed))
-            return from_parts(builder, kind, _zipped(builder, packed))
+            return from_lines(builder, kind, _zipped(builder, packed))
 
         return kind(operand), emit
 
@@ -131,17 +124,17 @@ def _unpacked_into_rows(bits: int, rows: int) -> Any:
     name, count = f"unpacked_{bits}_into_{rows}_rows", rows * bits // 8
 
     def rule(operand: Any) -> tuple[Any, Emit]:
-        given = super_vector(operand, name)
-        kind = SuperVector(8, rows, given.rows * given.columns // count)
+        given = vector_type(operand, name)
+        kind = Vector("u8", given.rows * given.lanes // count, rows)
 
         def emit(builder: Any, value: Any) -> Any:
-            if kind.columns == 1:
-                return from_parts(builder, kind, _unpacked_column(builder, as_one(builder, value), bits))
-            if kind.columns < LINE_BYTES:
+            if kind.lanes == 1:
+                return from_lines(builder, kind, _unpacked_column(builder, as_one(builder, value), bits))
+            if kind.lanes < LINE_BYTES:
                 packed = unzip_rows(builder, as_one(builder, value), count)
             else:
-                packed = _unzipped(builder, parts_of(builder, value))
-            return from_parts(builder, kind, [row for each in packed for row in _split(builder, each, bits)])
+                packed = _unzipped(builder, lines_of(builder, value))
+            return from_lines(builder, kind, [row for each in packed for row in _split(builder, each, bits)])
 
         return kind(operand), emit
 

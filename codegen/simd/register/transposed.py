@@ -1,71 +1,71 @@
-"""Transposes of super-vectors in registers: [R, C] -> [C, R] for elements from 8 bits to a line.
+"""Transposes of blocks in registers: [R, C] -> [C, R] for elements from 8 bits to a line.
 
-Blocks whose rows are lines or lanes have networks of their own. Others, with rows up to a line, need none.
+Blocks whose rows are lines or lanes have networks of their own. Others need none.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core.errors import TypingError
-
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.intrinsics import Emit, routine
-from codegen.simd.register.networks import join_lanes, transposed_lanes, transposed_lines, transposed_rows
-from codegen.simd.register.shuffles import shuffle
-from codegen.simd.register.super_vectors import (
-    SuperVector,
-    from_parts,
+from codegen.simd.register.networks import transposed_lanes, transposed_lines, transposed_rows
+from codegen.simd.register.shuffles import concatenated, cut
+from codegen.simd.register.values import (
+    MASK,
+    Vector,
+    all_rows,
+    from_bytes,
+    from_rows,
     lanes_as,
-    parts_of,
-    super_vector,
+    to_bytes,
+    vector_type,
 )
 
 
-def _rule(value: Any) -> tuple[Any, Emit]:
-    """transposed(value); the rows of the value and of the result are at most a line long."""
-    given = super_vector(value, "transposed")
-    width, rows, columns = given.bits // 8, given.rows, given.columns
-    result = SuperVector(given.bits, columns, rows)
-    if max(given.row_bytes, result.row_bytes) > LINE_BYTES:
-        raise TypingError(f"transposed expected rows and columns of at most {LINE_BYTES} bytes, got {given}")
+def _rule(kind: Any) -> tuple[Any, Emit]:
+    """transposed(block): lane k of row r moves to lane r of row k."""
+    given = vector_type(kind, "transposed")
+    result = Vector(given.dtype, given.rows, given.lanes)
 
-    def emit(builder: Any, operand: Any) -> Any:
-        parts = parts_of(builder, operand)
-        row_bytes = result.row_bytes, given.row_bytes
-        if row_bytes == (LINE_BYTES, LINE_BYTES):
-            out = transposed_lines(builder, parts, width)
-        elif row_bytes == (LINE_BYTES, LANE_BYTES):
-            out = _long_columns(builder, parts, width)
-        elif row_bytes == (LANE_BYTES, LINE_BYTES):
-            out = _short_columns(builder, parts, width)
-        else:
-            parts = [lanes_as(builder, part, given.bits) for part in parts]
-            out = transposed_rows(builder, parts, columns)
-        return from_parts(builder, result, out)
+    def emit(builder: Any, block: Any) -> Any:
+        rows = all_rows(builder, block)
+        if given.dtype == MASK:
+            columns = _columns(builder, [to_bytes(builder, row) for row in rows], given, result)
+            return from_rows(builder, [from_bytes(builder, column) for column in columns])
+        columns = _columns(builder, rows, given, result)
+        return from_rows(builder, [builder.bitcast(column, result.row) for column in columns])
 
-    return result(value), emit
+    return result(kind), emit
+
+
+def _columns(builder: Any, rows: list[Any], given: Vector, result: Vector) -> list[Any]:
+    """The rows of the result as vectors of integers, by the network for the shape."""
+    width = given.element_bytes
+    lines = [lanes_as(builder, row, 8) for row in rows]
+    sides = result.row_bytes, given.row_bytes
+    if sides == (LINE_BYTES, LINE_BYTES):
+        return transposed_lines(builder, lines, width)
+    if sides == (LINE_BYTES, LANE_BYTES):
+        return _long_columns(builder, lines, width)
+    if sides == (LANE_BYTES, LINE_BYTES):
+        return _short_columns(builder, lines, width)
+    return transposed_rows(builder, [lanes_as(builder, row, 8 * width) for row in rows], given.lanes)
 
 
 def _long_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
     """Lines from rows of a lane each."""
     n = LANE_BYTES // width
     lanes = LINE_BYTES // LANE_BYTES
-    joined = [join_lanes(builder, [parts[r + n * lane] for lane in range(lanes)]) for r in range(n)]
+    joined = [concatenated(builder, [parts[r + n * lane] for lane in range(lanes)]) for r in range(n)]
     return transposed_lanes(builder, joined, width)
 
 
 def _short_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
     """Lanes from rows of a line each: lane l of line k holds result row k + n * l."""
     n = LANE_BYTES // width
-    lines = transposed_lanes(builder, parts, width)
-    out = []
-    for c in range(LINE_BYTES // width):
-        line = lines[c % n]
-        first = c // n * LANE_BYTES
-        line = builder.bitcast(line, parts[0].type)
-        out.append(shuffle(builder, line, line, list(range(first, first + LANE_BYTES))))
-    return out
+    lines = [lanes_as(builder, line, 8) for line in transposed_lanes(builder, parts, width)]
+    return [cut(builder, lines[c % n], c // n * LANE_BYTES, LANE_BYTES) for c in range(LINE_BYTES // width)]
 
 
 transposed = routine("transposed", 1, _rule)

@@ -18,8 +18,7 @@ from numba.core.errors import TypingError
 from codegen.ir.dtypes import COMPARISONS
 from codegen.ir.families import EVERY, FAMILIES, FLOATS, OWN_OF_F16, Family
 from codegen.simd.register.intrinsics import routine
-from codegen.simd.vector.division import floor_divided, modulo
-from codegen.simd.vector.values import (
+from codegen.simd.register.values import (
     IN_PLACE,
     MASK,
     NUMBA,
@@ -37,6 +36,7 @@ from codegen.simd.vector.values import (
     same_shape,
     shape,
 )
+from codegen.simd.vector.division import floor_divided, modulo
 
 FAST = ("reassoc", "contract", "arcp", "nsz")
 

@@ -9,8 +9,7 @@ from numba.core.errors import TypingError
 
 from codegen.ir.families import FLOATS, SIGNED
 from codegen.simd.register.intrinsics import routine, typed_routine
-from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
-from codegen.simd.vector.values import (
+from codegen.simd.register.values import (
     MASK,
     Lanewise,
     Vector,
@@ -20,7 +19,6 @@ from codegen.simd.vector.values import (
     from_rows,
     lanes_like,
     like,
-    llvm_kind,
     number,
     repeated,
     row_by_row,
@@ -28,9 +26,10 @@ from codegen.simd.vector.values import (
     same_shape,
     shape,
 )
+from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
 
 
-def splat(name: str, dtype: str, lanes: int, rows: int = 0) -> Any:
+def splat(name: str, made: Vector) -> Any:
     """`splat_f32x16(x)`: a number in each lane, converted as by `cast`; `splat_f32x16x16(x)`: in each row."""
 
     def rule(kind: Any) -> Any:
@@ -39,34 +38,34 @@ def splat(name: str, dtype: str, lanes: int, rows: int = 0) -> Any:
             raise TypingError(f"{name}: expected a single number, got {kind}")
 
         def emit(builder: Any, value: Any) -> Any:
-            row = repeated(builder, converted(builder, value, source, dtype), lanes)
-            return from_rows(builder, [row] * rows) if rows else row
+            row = repeated(builder, converted(builder, value, source, made.dtype), made.lanes)
+            return from_rows(builder, [row] * made.rows)
 
-        return Vector(dtype, lanes, rows)(kind), emit
+        return made(kind), emit
 
     return routine(name, 1, rule)
 
 
-def repeat(name: str, dtype: str, lanes: int, rows: int) -> Any:
+def repeat(name: str, made: Vector) -> Any:
     """`repeated_f32x16x16(v)`: a vector in each row of a block."""
 
     def rule(kind: Any) -> Any:
-        if kind != Vector(dtype, lanes):
-            raise TypingError(f"{name}: expected {dtype}x{lanes}, got {kind}")
-        return Vector(dtype, lanes, rows)(kind), lambda builder, row: from_rows(builder, [row] * rows)
+        if kind != Vector(made.dtype, made.lanes):
+            raise TypingError(f"{name}: expected {made.dtype}x{made.lanes}, got {kind}")
+        return made(kind), lambda builder, row: from_rows(builder, [row] * made.rows)
 
     return routine(name, 1, rule)
 
 
-def iota(name: str, dtype: str, lanes: int, _: int) -> Any:
+def iota(name: str, made: Vector) -> Any:
     """`iota_i32x8()`: 0 to 7. i8 and u8 wrap around, and i1 keeps the lowest bit."""
-    kind = llvm_kind(dtype, lanes)
+    dtype, lanes = made.dtype, made.lanes
     numbers = [float(k) if dtype in FLOATS else k % (1 << bits_of(dtype)) for k in range(lanes)]
-    constant: Any = ir.Constant(kind, numbers if lanes > 1 else numbers[0])
-    return typed_routine(name, Vector(dtype, lanes)(), lambda builder: constant)
+    constant: Any = ir.Constant(made.row, numbers if lanes > 1 else numbers[0])
+    return typed_routine(name, made(), lambda builder: constant)
 
 
-def cast(name: str, dtype: str, lanes: int, rows: int) -> Any:
+def cast(name: str, made: Vector) -> Any:
     """`cast_f64x8(v)`: convert eight numbers of any dtype to another; `cast_f64x8x8(block)`: each row.
 
     Integers keep their low bits. NaN and floats out of range convert as on x86 and in NumPy: to the smallest
@@ -75,13 +74,14 @@ def cast(name: str, dtype: str, lanes: int, rows: int) -> Any:
 
     def rule(kind: Any) -> Any:
         source, count = shape(kind)
-        if count != lanes:
-            raise TypingError(f"{name}: expected {lanes} lanes, got {kind}")
-        return Vector(dtype, lanes)(kind), lambda builder, value: converted(builder, value, source, dtype)
+        if count != made.lanes:
+            raise TypingError(f"{name}: expected {made.lanes} lanes, got {kind}")
+        vector = Vector(made.dtype, made.lanes)
+        return vector(kind), lambda builder, value: converted(builder, value, source, made.dtype)
 
     def of_rows(kind: Any) -> Any:
-        if rows_of(kind) != rows:
-            raise TypingError(f"{name}: expected {rows or 'no'} rows, got {kind}")
+        if rows_of(kind) != made.rows:
+            raise TypingError(f"{name}: expected {made.rows} rows, got {kind}")
         return row_by_row(rule)(kind)
 
     return routine(name, 1, of_rows)

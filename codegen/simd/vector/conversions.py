@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from codegen.ir.element_types import HALF_TYPES, INTEGER_TYPES
 from codegen.simd.register.memory import F32, F64, I8, I16, I32, I64
+from codegen.simd.register.values import lanes_like, number
 from codegen.simd.vector.minifloats import (
     MINIFLOATS,
     at_least_one,
@@ -23,7 +24,6 @@ from codegen.simd.vector.minifloats import (
     to_odd,
     widened,
 )
-from codegen.simd.vector.values import lanes_like, number
 
 NUMPYS = (*INTEGER_TYPES, "pred", "f16", "f32", "f64")
 """Types that NumPy converts itself, without ml_dtypes."""

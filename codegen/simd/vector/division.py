@@ -6,7 +6,7 @@ from typing import Any
 
 from codegen.ir.families import FLOATS
 from codegen.simd.register.memory import F32, F64
-from codegen.simd.vector.values import bits_of, is_signed, lanes_like, llvm_function, number
+from codegen.simd.register.values import bits_of, is_signed, lanes_like, llvm_function, number
 
 
 def quotient_and_rest(builder: Any, dtype: str, a: Any, b: Any) -> tuple[Any, Any]:

@@ -14,8 +14,8 @@ from llvmlite import ir
 
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, LANES, UNSIGNED
+from codegen.simd.register.values import Lanewise, by_lanes, joined, lane, lanes_of, llvm_kind, number
 from codegen.simd.vector.math_library import best_vector_symbol, scalar_symbol
-from codegen.simd.vector.values import Lanewise, by_lanes, joined, lane, lanes_of, llvm_kind, number
 
 
 def _symbol(name: str, dtype: str, lanes: int) -> str:

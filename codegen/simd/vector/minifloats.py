@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from codegen.simd.register.memory import F32, I16, I32
-from codegen.simd.vector.values import lanes_like, llvm_function, number
+from codegen.simd.register.values import lanes_like, llvm_function, number
 from codegen.support.dataclasses import dataclass
 
 INFINITY = 0x7F800000

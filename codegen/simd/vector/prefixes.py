@@ -10,7 +10,7 @@ from llvmlite import ir
 from codegen.ir.families import EVERY, FAMILIES
 from codegen.ir.prefix_steps import STEPS
 from codegen.simd.register.intrinsics import routine
-from codegen.simd.vector.values import NUMBA, Lanewise, by_lanes, lane, lanes_of, same_shape
+from codegen.simd.register.values import NUMBA, Lanewise, by_lanes, lane, lanes_of, same_shape
 
 
 def below(half: int) -> Lanewise:

@@ -5,43 +5,33 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from codegen.ir.access_families import NUMBER_ACCESSES, REGISTER_ACCESSES
-from codegen.ir.element_types import HALF_TYPES
+from codegen.ir.access_families import NUMBER_ACCESSES
 from codegen.ir.routines import MADE, NUMBERS, Routine
-from codegen.simd.vector import arithmetic, casts, math, memory, prefixes, scalars, transposes
+from codegen.simd.register.values import Vector
+from codegen.simd.vector import accesses, arithmetic, casts, masked, math, prefixes, scalars
 
 COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED | prefixes.NAMED
-"""Routines that accept registers of all their types, by name. Operators need no name."""
+"""Routines that accept vectors of all their types, by name. Operators need no name."""
 
-_MADE = {
-    "splat": casts.splat,
-    "repeated": casts.repeat,
-    "iota": casts.iota,
-    "cast": casts.cast,
-    "transposed": transposes.transposed,
-}
+_MADE = {"splat": casts.splat, "repeated": casts.repeat, "iota": casts.iota, "cast": casts.cast}
 
-_OF_REGISTERS = {family.name: family for family in REGISTER_ACCESSES}
-_OF_NUMBERS = tuple(family.name for family in NUMBER_ACCESSES)
+_OF_NUMBERS = (*NUMBERS, *(family.name for family in NUMBER_ACCESSES))
 
 
 @cache
 def vector_routine(routine: Routine) -> Any:
     """The routine that kernels call, built on first use."""
-    family, lanes, half = routine.family, routine.lanes, routine.dtype if routine.dtype in HALF_TYPES else ""
-    dtype = "f32" if half else routine.dtype
+    family, access = routine.family, routine.access
     match family:
         case _ if family in COMPUTING:
             return COMPUTING[family]
         case "first":
-            return memory.first_lanes(routine.name, lanes)
-        case _ if not lanes and family in (*NUMBERS, *_OF_NUMBERS):
+            return masked.first_lanes(routine.name, *routine.shape)
+        case _ if family in _OF_NUMBERS:
             return scalars.scalar_routine(routine)
-        case _ if family in _OF_REGISTERS:
-            access = _OF_REGISTERS[family]
-            if access.streams:
-                return memory.streamed(routine.name, dtype, lanes, half)
-            return memory.access(routine.name, access, dtype, lanes, half, routine.which, routine.rows)
+        case _ if access is not None:
+            return accesses.access(routine, access)
         case _ if family in MADE:
-            return _MADE[family](routine.name, dtype, lanes, routine.rows)
+            *rows, lanes = routine.shape
+            return _MADE[family](routine.name, Vector(routine.dtype, lanes, *rows))
     raise AssertionError(f"simd: no rule for {routine.name}")

@@ -15,9 +15,9 @@ from codegen.ir.routines import Routine
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.intrinsics import routine, typed_routine
 from codegen.simd.register.memory import element_pointer
+from codegen.simd.register.values import element_kind, shape
 from codegen.simd.vector.casts import converted
 from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
-from codegen.simd.vector.values import element_kind, shape
 
 NUMBERS = {
     **{f"i{n}": getattr(types, f"int{n}") for n in (8, 16, 32, 64)},

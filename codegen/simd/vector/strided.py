@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from codegen.simd.register.memory import I64, pointer
 from codegen.simd.register.shuffles import shuffle
-from codegen.simd.vector.values import joined, number
+from codegen.simd.register.values import joined, number
 
 SHORT_STEPS = (2, 3, 4)
 """Steps in elements for which vector loads touch no more lines than one load per lane."""

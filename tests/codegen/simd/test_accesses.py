@@ -1,4 +1,4 @@
-"""Every access of numbers and registers against its meaning: what the interpreter loads and stores."""
+"""Every access of numbers, vectors and blocks against its meaning: what the interpreter loads and stores."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from codegen.backend.object_loader import load_object
 from codegen.emit.source import source_of
-from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, REGISTER_ACCESSES, AccessFamily
+from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, PREFETCH, AccessFamily
 from codegen.ir.buffers import Buffer
 from codegen.ir.building import index_of, times
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
-from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.index import index_symbol
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import BufferArg, Compare, For, Function, If, ScalarArg, Statement, Store
-from codegen.ir.values import Load, Op, Step
+from codegen.ir.values import Load, Op, Step, VectorShape
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
 from codegen.support.cpu import host_levels, level_named
@@ -30,20 +29,25 @@ from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.conftest import SEED
 
-LANES, ROUNDS = 16, 2
-LIVE = 5
-"""The lanes of the forms that access only the first lanes."""
+SHAPES: tuple[tuple[VectorShape, ...], ...] = (((),), ((1,), (16,)), ((3, 4),))
+"""The shapes of elements, vectors and blocks."""
+
+ROUNDS = 2
+LIVE = (0, 5, 2)
+"""The lanes of vectors, or rows of blocks, of the forms that access only the first ones."""
 
 APART = 3
 """Elements from one strided lane to the next."""
 
-
-PITCH = 24
+PITCH = 32
 """Elements from one row of a block to the next."""
+
+ROOM = 128
+"""Elements of each buffer."""
 
 
 @cache
-def small_kernel(family: AccessFamily, form: str, rows: int, unit: int) -> tuple[SmallKernel, Function]:
+def small_kernel(family: AccessFamily, form: str, rank: int, unit: int) -> tuple[SmallKernel, Function]:
     """A kernel whose argument `chosen` selects one of the cases whose sides are addressed in that unit.
 
     Compiling a kernel for each case takes longer than running its loop.
@@ -51,24 +55,23 @@ def small_kernel(family: AccessFamily, form: str, rows: int, unit: int) -> tuple
     body = tuple(
         If(
             (Compare(index_symbol("chosen"), "eq", index_of(number)),),
-            (loop(family, dtype, lanes, form, rows),),
+            (loop(family, dtype, shape, form),),
         )
-        for number, (dtype, lanes) in enumerate(cases_of(family, rows, unit))
+        for number, (dtype, shape) in enumerate(cases_of(family, form, rank, unit))
     )
     buffers = BufferArg("src", unit), BufferArg("dst", unit), BufferArg("offsets"), BufferArg("mask")
-    name = f"access_{sha256(repr((family, form, rows, unit)).encode()).hexdigest()[:12]}"
+    name = f"access_{sha256(repr((family, form, rank, unit)).encode()).hexdigest()[:12]}"
     arguments = ScalarArg("step", "i64"), ScalarArg("chosen", "i64")
     function = Function(name, arguments, body, buffers=buffers, summary=f"{family.name} {form}")
     return SmallKernel(name, source_of(function)), function
 
 
-def cases_of(family: AccessFamily, rows: int, unit: int) -> list[tuple[str, int]]:
-    """The element types and counts of lanes that a family takes, of elements addressed in that unit."""
-    counts = [rows] if rows else [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
+def cases_of(family: AccessFamily, form: str, rank: int, unit: int) -> list[tuple[str, VectorShape]]:
+    """The element types and shapes that a family takes, of elements addressed in that unit."""
     return [
-        (dtype, lanes)
-        for dtype, lanes in product(family.dtypes, counts)
-        if unit_of(dtype) == unit and family.takes(dtype, lanes)
+        (dtype, shape)
+        for dtype, shape in product(family.dtypes, SHAPES[rank])
+        if unit_of(dtype) == unit and family.takes(dtype, shape, form)
     ]
 
 
@@ -77,10 +80,11 @@ def unit_of(dtype: str) -> int:
     return 1 if bits_of(dtype) < 8 else 8
 
 
-def loop(family: AccessFamily, dtype: str, lanes: int, form: str, rows: int) -> Statement:
+def loop(family: AccessFamily, dtype: str, shape: VectorShape, form: str) -> Statement:
     """Two iterations of dst[i] = src[i], of which the family accesses one side; both sides of a block."""
-    bits, shape = bits_of(dtype), (rows, lanes) if rows else (lanes,) if lanes else ()
-    kind, size = f"bits{bits}" if family in ELEMENT_ACCESSES else dtype, max(bits // 8, 1)
+    bits, lanes = bits_of(dtype), shape[-1] if shape else 1
+    is_moved = family in ELEMENT_ACCESSES or bits > 64
+    kind, size = f"bits{bits}" if is_moved else dtype, max(bits // 8, 1)
     units = 1 if bits < 8 else size
     steps: tuple[Step, ...] = (PITCH * size, size)[-len(shape) :] if shape else ()
     by_form: dict[str, tuple[Step, ...]] = {"step": (index_symbol("step"),), "offsets": (0,), "": steps}
@@ -89,7 +93,7 @@ def loop(family: AccessFamily, dtype: str, lanes: int, form: str, rows: int) -> 
     offsets = (
         Load("offsets", (times("i", 8),), "i64", shape, steps=(8,)) if family.apart == "offsets" else None
     )
-    first = index_of(LIVE) if form == "first" else None
+    first = index_of(LIVE[len(shape)]) if form == "first" else None
     apart = (PITCH, 1)[-len(shape) :] if shape else ()
     mask = Load("mask", (times("i", 1),), "i1", shape, steps=apart) if form == "where" else None
     if family.reads:
@@ -102,7 +106,7 @@ def loop(family: AccessFamily, dtype: str, lanes: int, form: str, rows: int) -> 
         load = Load("src", (times("i", units),), kind, shape, steps=steps)
         value = Op("cast", (load,), kind) if family in ELEMENT_ACCESSES and family.name == "store" else load
         store = Store("dst", (far,), value, steps=chosen, first=first, where=mask, streamed=family.streams)
-    return For("i", (index_of(0),), (index_of(ROUNDS * max(lanes, 1)),), max(lanes, 1), (store,))
+    return For("i", (index_of(0),), (index_of(ROUNDS * lanes),), lanes, (store,))
 
 
 def elements(dtype: str, count: int) -> NDArray[np.uint8]:
@@ -119,8 +123,8 @@ def elements(dtype: str, count: int) -> NDArray[np.uint8]:
 
 
 def forms() -> list[tuple[AccessFamily, str, int]]:
-    blocks = [(family, form, BLOCK_SIDES[0]) for family in REGISTER_ACCESSES for form in family.block_forms]
-    return [*((family, form, 0) for family in ACCESSES for form in family.forms), *blocks]
+    families = (family for family in ACCESSES if family != PREFETCH)
+    return [(each, form, rank) for each in families for rank, some in enumerate(each.forms) for form in some]
 
 
 def aligned(size: int) -> NDArray[np.uint8]:
@@ -130,24 +134,23 @@ def aligned(size: int) -> NDArray[np.uint8]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", host_levels())
-@pytest.mark.parametrize(("family", "form", "rows"), forms(), ids=lambda x: getattr(x, "name", x))
-def test_each_access(family: AccessFamily, form: str, rows: int, level: str) -> None:
+@pytest.mark.parametrize(("family", "form", "rank"), forms(), ids=lambda x: getattr(x, "name", x))
+def test_each_access(family: AccessFamily, form: str, rank: int, level: str) -> None:
     """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
     for unit in sorted({unit_of(dtype) for dtype in family.dtypes}):
-        check(family, form, rows, level, unit)
+        check(family, form, rank, level, unit)
 
 
-def check(family: AccessFamily, form: str, rows: int, level: str, unit: int) -> None:
-    kernel, function = small_kernel(family, form, rows, unit)
+def check(family: AccessFamily, form: str, rank: int, level: str, unit: int) -> None:
+    kernel, function = small_kernel(family, form, rank, unit)
     run = KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
-    for chosen, (dtype, lanes) in enumerate(cases_of(family, rows, unit)):
-        room = ROUNDS * LANES * APART
+    for chosen, (dtype, shape) in enumerate(cases_of(family, form, rank, unit)):
         rng = np.random.default_rng(SEED)
-        src, dst = elements(dtype, room), aligned(room * max(bits_of(dtype) // 8, 1))
+        src, dst = elements(dtype, ROOM), aligned(ROOM * max(bits_of(dtype) // 8, 1))
         dst[:] = 0xA5
         size = max(bits_of(dtype) // 8, 1)
-        offsets = (rng.permutation(room)[: ROUNDS * LANES] * size).astype(np.int64)
-        mask = rng.integers(0, 2, room).astype(np.uint8)
+        offsets = (rng.permutation(ROOM) * size).astype(np.int64)
+        mask = rng.integers(0, 2, ROOM).astype(np.uint8)
         expected = dst.copy()
         given: dict[str, Any] = {"src": Buffer(src, unit), "dst": Buffer(expected, unit)}
         given |= {"offsets": Buffer(offsets.view(np.uint8)), "mask": Buffer(mask)}
@@ -160,4 +163,4 @@ def check(family: AccessFamily, form: str, rows: int, level: str, unit: int) -> 
             CLEAR_FLAGS(ALL_FLAGS)
         run(table.ctypes.data, 0, sizes.ctypes.data, 0, 0)
         assert not (TEST_FLAGS and TEST_FLAGS(ALL_FLAGS)) or family.sets_flags
-        assert np.array_equal(dst, expected), f"{family.name} {form} of {dtype}x{lanes}"
+        assert np.array_equal(dst, expected), f"{family.name} {form} of {dtype}, {shape}"

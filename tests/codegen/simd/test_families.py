@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from codegen.backend.object_loader import load_object
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
+from codegen.ir.access_families import ACCESSES, PLACES
 from codegen.ir.building import index_of, times
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, MOST_LANES, Family
 from codegen.ir.nodes import BufferArg, For, Function, Statement, Store
-from codegen.ir.routines import Routine, is_routine, name_of, routine_named, routines
-from codegen.ir.values import Load, Op
+from codegen.ir.routines import MADE, NUMBERS, SIZED, UNTYPED, Routine, is_routine, name_of, routine_named
+from codegen.ir.values import Load, Op, VectorShape
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
 from codegen.simd.routines import bound_routines
@@ -148,17 +150,37 @@ def check(family: Family, dtype: str, made: str, lanes: int, given: Sequence[Arr
     assert_same(got, wanted, f"{family.name} of {dtype}x{lanes} as {made}", zeros=zeros)
 
 
+def declared() -> list[Routine]:
+    """The routines of every family, element type, form and place, for some shapes."""
+    names = dict.fromkeys((*(each.name for each in ACCESSES), *MADE, *NUMBERS, *SIZED, "first"))
+    types = dict.fromkeys(("", *(dtype for each in ACCESSES for dtype in each.dtypes)))
+    shapes: tuple[VectorShape, ...] = ((), (1,), (16,), (4, 4), (3, 8))
+    every = product(names, types, shapes, ("", "first", "where"), (*PLACES,))
+    found = (Routine(*each) for each in every)
+    return [*map(Routine, sorted(UNTYPED)), *(routine for routine in found if routine.exists)]
+
+
+DECLARED = declared()
+
+
 def test_routines_are_found_by_name() -> None:
     """Each declared routine is found by its name, and no other name is."""
-    for name, routine in routines().items():
-        assert routine_named(name) == routine
-    assert routine_named(name_of("load", "bf16", 8, "first")) == Routine("load", "bf16", 8, "first")
-    assert name_of("store", "f16", 4, "where") == "store_f32x4_as_f16_where"
-    assert name_of("load", "bf16", 8, rows=8) == "load_bf16_as_f32x8x8"
+    for routine in DECLARED:
+        assert routine_named(routine.name) == routine
+    assert len({routine.name for routine in DECLARED}) == len(DECLARED)
+    assert routine_named(name_of("load", "bf16", (8,), "first")) == Routine("load", "bf16", (8,), "first")
+    assert name_of("store", "f16", (4,), "where") == "store_f32x4_as_f16_where"
+    assert name_of("load", "bf16", (16, 8)) == "load_bf16_as_f32x16x8"
+    assert name_of("stream", "u16", (8, 32), "first", "at") == "stream_u16x8x32_first_at"
     for other in (
-        "load_f32x3",
-        "load_f32x8x4",
+        "load_f32x0",
+        "load_f32x8x4x2",
         "load_f32x4x4_first",
+        "load_f32x4_each",
+        "load_u128_at",
+        "gather_f32x4x4",
+        "splat_f32x3",
+        "repeated_f32x8x4",
         f"load_f32x{2 * MOST_LANES}",
         "store_q7x2",
         "stream_f32x2",
@@ -166,21 +188,21 @@ def test_routines_are_found_by_name() -> None:
         "splat_bf16x2",
     ):
         assert not is_routine(other)
-    with pytest.raises(KernelError, match="the routine load_f32x3 does not exist"):
-        name_of("load", "f32", 3)
+    with pytest.raises(KernelError, match="the routine splat_f32x3 does not exist"):
+        name_of("splat", "f32", (3,))
 
 
 @pytest.mark.parametrize(
     "name",
     [
         *(
-            "read_u32_16x8",
-            "read_u32_16x8_each",
-            "write_u512_4x1_at",
-            "stream_u8_4x64_at_low",
-            "prefetch_u8_64",
+            "load_u32x16x8",
+            "load_u32x16x8_each",
+            "store_u512x4x1_at",
+            "stream_u8x4x64_at_low",
+            "prefetch_u8x64",
         ),
-        *("write_first_u8_16x64", "stream_first_u16_8x32_at", "arguments_3", "addresses_12", "stack_3072"),
+        *("store_u8x16x64_first", "stream_u16x8x32_first_at", "arguments_3", "addresses_12", "stack_3072"),
     ],
 )
 def test_accesses_are_distinguished_from_other_names(name: str) -> None:
@@ -198,7 +220,7 @@ def test_accesses_are_distinguished_from_other_names(name: str) -> None:
         assert routine_named(other) is None, other
 
 
-@pytest.mark.parametrize("family", sorted({routine.family for routine in routines().values()}))
+@pytest.mark.parametrize("family", sorted({routine.family for routine in DECLARED}))
 def test_each_declared_routine_is_bound(family: str) -> None:
-    names = [name for name, routine in routines().items() if routine.family == family]
+    names = [routine.name for routine in DECLARED if routine.family == family]
     assert set(bound_routines(names)) == set(names)

@@ -47,9 +47,9 @@ def bits(array: Array) -> Array:
 def converting(source: str, target: str) -> str:
     """The body of a kernel that converts super-vectors."""
     before, after = (32 if name == "f32" else 8 * dtype(name).itemsize for name in (source, target))
-    read = f"read_u{before}_32(src + k * {before // 8})"
+    read = f"load_u{before}x32(src + k * {before // 8})"
     loop = "    for k in range(0, end, 32):\n"
-    return f"{loop}        write_u{after}_32(dst + k * {after // 8}, convert_{source}_to_{target}({read}))\n"
+    return f"{loop}        store_u{after}x32(dst + k * {after // 8}, convert_{source}_to_{target}({read}))\n"
 
 
 def test_every_short_float_is_known() -> None:

@@ -57,7 +57,7 @@ def test_stores_where(dtype: str) -> None:
 def test_transposed(dtype: str, lanes: int) -> None:
     kind, pitch = f"{dtype}x{lanes}", lanes * numpy_type(dtype).itemsize
     block = f"load_{kind}x{lanes}(src, {pitch})"
-    run = kernel(f"    store_{kind}x{lanes}(dst, {pitch}, transposed_{kind}x{lanes}({block}))\n")
+    run = kernel(f"    store_{kind}x{lanes}(dst, {pitch}, transposed({block}))\n")
     values = np.resize(operands(dtype)[0], (lanes, lanes))
     out = np.zeros_like(values)
     run(values.ctypes.data, out.ctypes.data, 0, 0, 0)
@@ -110,8 +110,9 @@ def test_blocks(dtype: str) -> None:
         "store_f32x8_where(dst, load_f32x8(src), load_f32x8(src))",
         "store_f32x8_where(dst, load_f32x8(src), first_16(3))",
         "load_f32x8_where(src, first_8(3))",
-        "transposed_f32x4x4(load_f64x4x4(src, 32))",
-        "transposed_f32x4x4(load_f32x8x8(src, 32))",
+        "store_f32x4x4(dst, 16, transposed(load_f64x4x4(src, 32)))",
+        "store_f32x4x8(dst, 32, transposed(load_f32x4x8(src, 32)))",
+        "transposed(1.0)",
         "load_f32x4x4(src, 16) + load_f32x4(src)",
         "minimum(load_f32x4x4(src, 16), load_f32x4(src))",
         "cast_f64x4x4(load_f32x4(src))",

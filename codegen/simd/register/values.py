@@ -1,8 +1,10 @@
-"""The vector type of generated kernels: a Numba type whose values are LLVM vectors.
+"""The vector type of generated kernels: a Numba type whose values are LLVM vectors, or arrays of them.
 
 `load_f32x16(address) + splat_f32x16(2.0)` adds sixteen lanes. A vector of one lane is an LLVM scalar of
 exactly that type. It does not widen as Numba's own numbers do, so kernels can compute element by element with
 the same routines. Functions called by name also take Numba numbers as single lanes. Masks are "i1" vectors.
+Elements that are only moved are unsigned integers of up to 512 bits; those over 64 bits are several 64-bit
+lanes to LLVM.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from numba.core.errors import TypingError
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from codegen.ir.families import SIGNED
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.intrinsics import Emit, Rule, routine
+from codegen.simd.register.memory import vector
+from codegen.simd.register.shuffles import concatenated, cut
 
 MASK = "i1"
 
@@ -39,12 +44,20 @@ Lanewise: TypeAlias = Callable[..., Any]
 class Vector(types.Type):
     """`lanes` numbers of a dtype: Vector("f32", 16) is <16 x float> to LLVM, Vector("f32", 1) is float.
 
-    A block has `rows` of these: Vector("f32", 16, 16) is [16 x <16 x float>], which LLVM keeps in registers.
+    A block has several rows of these: Vector("f32", 4, 16) is [16 x <4 x float>], which LLVM keeps in
+    registers.
     """
 
-    def __init__(self, dtype: str, lanes: int, rows: int = 0) -> None:
+    def __init__(self, dtype: str, lanes: int, rows: int = 1) -> None:
         self.dtype, self.lanes, self.rows = dtype, lanes, rows
-        super().__init__(name=f"{dtype}x{lanes}{f'x{rows}' if rows else ''}")
+        self.element_bytes = max(bits_of(dtype) // 8, 1)
+        self.row_bytes = self.element_bytes * lanes
+        super().__init__(name=f"{dtype}x{f'{rows}x' if rows > 1 else ''}{lanes}")
+
+    @property
+    def row(self) -> Any:
+        """The LLVM type of a row."""
+        return llvm_kind(self.dtype, self.lanes)
 
 
 @register_model(Vector)
@@ -52,8 +65,7 @@ class VectorModel(models.PrimitiveModel):
     """A value is one LLVM value, in registers and in memory."""
 
     def __init__(self, manager: Any, kind: Vector) -> None:
-        row = llvm_kind(kind.dtype, kind.lanes)
-        llvm = ir.ArrayType(row, kind.rows) if kind.rows else row
+        llvm = ir.ArrayType(kind.row, kind.rows) if kind.rows > 1 else kind.row
         super().__init__(manager, kind, llvm)  # type: ignore[no-untyped-call]
 
 
@@ -68,18 +80,18 @@ def is_signed(dtype: str) -> bool:
 
 
 def element_kind(dtype: str) -> Any:
-    """The LLVM type of one number."""
+    """The LLVM type of one number, or of a part of an element over 64 bits."""
     match dtype:
         case "f32":
             return ir.FloatType()
         case "f64":
             return ir.DoubleType()
-    return ir.IntType(bits_of(dtype))
+    return ir.IntType(min(bits_of(dtype), 64))
 
 
 def llvm_kind(dtype: str, lanes: int) -> Any:
     """The LLVM type of a vector, or of the element for one lane."""
-    return wide(element_kind(dtype), lanes)
+    return wide(element_kind(dtype), lanes * max(bits_of(dtype) // 64, 1))
 
 
 def wide(element: Any, lanes: int) -> Any:
@@ -100,6 +112,16 @@ def lanes_like(value: Any, element: Any) -> Any:
 def number(kind: Any, value: float) -> Any:
     """A constant, repeated in each lane of a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def to_bytes(builder: Any, mask: Any) -> Any:
+    """A mask as bytes of 0 and 1."""
+    return builder.zext(mask, lanes_like(mask, ir.IntType(8)))
+
+
+def from_bytes(builder: Any, value: Any) -> Any:
+    """The mask of the bytes that are not 0."""
+    return builder.icmp_unsigned("!=", value, number(value.type, 0))
 
 
 def lane(builder: Any, value: Any, k: int) -> Any:
@@ -145,8 +167,8 @@ def llvm_function(builder: Any, name: str, *operands: Any) -> Any:
 
 
 def rows_of(kind: Any) -> int:
-    """The rows of a block; 0 for any other Numba type."""
-    return kind.rows if isinstance(kind, Vector) else 0
+    """The rows of a block; 1 for any other Numba type."""
+    return kind.rows if isinstance(kind, Vector) else 1
 
 
 def row_of(builder: Any, value: Any, row: int) -> Any:
@@ -154,12 +176,92 @@ def row_of(builder: Any, value: Any, row: int) -> Any:
     return builder.extract_value(value, row) if isinstance(value.type, ir.ArrayType) else value
 
 
+def all_rows(builder: Any, value: Any) -> list[Any]:
+    """The rows of a block, or the only one of a vector."""
+    count = value.type.count if isinstance(value.type, ir.ArrayType) else 1
+    return [row_of(builder, value, k) for k in range(count)]
+
+
 def from_rows(builder: Any, rows: Sequence[Any]) -> Any:
-    """A block from its rows."""
+    """A block from its rows; one row is a vector."""
+    if len(rows) == 1:
+        return rows[0]
     block = ir.Constant(ir.ArrayType(rows[0].type, len(rows)), ir.Undefined)
     for k, row in enumerate(rows):
         block = builder.insert_value(block, row, k)
     return block
+
+
+def lines_of(builder: Any, value: Any) -> list[Any]:
+    """The bytes of each row, in vectors of a line at most."""
+    rows = [lanes_as(builder, row, 8) for row in all_rows(builder, value)]
+    return [
+        cut(builder, row, first, min(row.type.count, LINE_BYTES))
+        for row in rows
+        for first in range(0, row.type.count, LINE_BYTES)
+    ]
+
+
+def from_lines(builder: Any, kind: Vector, lines: Sequence[Any]) -> Any:
+    """A vector or a block from vectors of a line at most, of any elements.
+
+    Raises:
+        AssertionError: they are too many or too few.
+    """
+    each = max(kind.row_bytes // LINE_BYTES, 1)
+    if len(lines) != each * kind.rows:
+        raise AssertionError(f"{kind} has {each * kind.rows} lines, not {len(lines)}")
+    rows = (concatenated(builder, lines[k : k + each]) for k in range(0, len(lines), each))
+    return from_rows(builder, [builder.bitcast(row, kind.row) for row in rows])
+
+
+def as_one(builder: Any, value: Any) -> Any:
+    """The bytes of all rows in one LLVM vector."""
+    return concatenated(builder, [lanes_as(builder, row, 8) for row in all_rows(builder, value)])
+
+
+def from_one(builder: Any, kind: Vector, value: Any) -> Any:
+    """A vector or a block from one LLVM value of the same size."""
+    if kind.rows > 1:
+        size = kind.row_bytes
+        value = builder.bitcast(value, vector(8, kind.rows * size))
+        rows = [cut(builder, value, k * size, size) for k in range(kind.rows)]
+        return from_rows(builder, [builder.bitcast(row, kind.row) for row in rows])
+    return builder.bitcast(value, kind.row)
+
+
+def in_rows(builder: Any, kind: Vector, value: Any) -> Any:
+    """A block from its rows, or from a vector with all of its lanes."""
+    return value if isinstance(value.type, ir.ArrayType) else from_one(builder, kind, value)
+
+
+def lanes_as(builder: Any, row: Any, bits: int) -> Any:
+    """A vector as elements of `bits` bits; elements over 64 bits are several of these."""
+    bits = min(bits, 64)
+    return builder.bitcast(row, vector(bits, bytes_in(row.type) * 8 // bits))
+
+
+def bytes_in(kind: Any) -> int:
+    """The size of an LLVM number or vector."""
+    lanes, element = (kind.count, kind.element) if isinstance(kind, ir.VectorType) else (1, kind)
+    return lanes * element_bits(element) // 8
+
+
+def element_bits(kind: Any) -> int:
+    """The width of an LLVM number."""
+    widths = {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}
+    return int(kind.width) if isinstance(kind, ir.IntType) else widths[type(kind)]
+
+
+def vector_type(kind: Any, name: str) -> Vector:
+    """The type of an operand that must be a vector.
+
+    Raises:
+        TypingError: it is another type.
+    """
+    if not isinstance(kind, Vector):
+        raise TypingError(f"{name} expected a vector, got {kind}")
+    return kind
 
 
 def row_by_row(rule: Rule) -> Rule:
@@ -169,7 +271,7 @@ def row_by_row(rule: Rule) -> Rule:
         rows, *others = map(rows_of, kinds)
         if any(other != rows for other in others):
             raise TypingError(f"expected blocks of the same rows, got {' and '.join(map(str, kinds))}")
-        if not rows:
+        if rows == 1:
             return rule(*kinds)
         signature, emit = rule(
             *(Vector(kind.dtype, kind.lanes) if isinstance(kind, Vector) else kind for kind in kinds)
@@ -246,8 +348,6 @@ def define_operator(
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rows, dtype = signature.args[0].rows, signature.args[0].dtype
-        if not rows:
-            return emit(builder, dtype, *args)
         made = (emit(builder, dtype, *(row_of(builder, each, k) for each in args)) for k in range(rows))
         return from_rows(builder, list(made))
 
