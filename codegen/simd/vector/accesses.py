@@ -164,7 +164,7 @@ class _Access:
             return None
         if self.routine.form == "first":
             given = first_mask(
-                builder, given, self.kind.lanes, 16 if self.half else 8 * self.kind.element_bytes
+                builder, given, self.kind.lanes, 16 if self.half else min(8 * self.kind.element_bytes, 64)
             )
         words = max(self.kind.element_bytes // 8, 1)
         if words == 1:

@@ -46,7 +46,8 @@ def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
     none, every = number(I64, 0), number(I64, lanes)
     count = builder.select(builder.icmp_signed("<", count, none), none, count)
     count = builder.select(builder.icmp_signed(">", count, every), every, count)
-    bits = max(min(bits, REGISTER_BITS // lanes), 8 if lanes < MANY_LANES else 16)
+    room = (1 << (REGISTER_BITS // lanes).bit_length()) // 2
+    bits = max(min(bits, room), 8 if lanes < MANY_LANES else 16)
     kind = ir.VectorType(ir.IntType(bits), lanes)
     least = count if bits == I64.width else builder.trunc(count, kind.element)
     return builder.icmp_unsigned("<", ir.Constant(kind, list(range(lanes))), repeated(builder, least, lanes))

@@ -29,7 +29,7 @@ from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.conftest import SEED
 
-SHAPES: tuple[tuple[VectorShape, ...], ...] = (((),), ((1,), (16,)), ((3, 4),))
+SHAPES: tuple[tuple[VectorShape, ...], ...] = (((),), ((1,), (3,), (16,)), ((3, 4),))
 """The shapes of elements, vectors and blocks."""
 
 ROUNDS = 2
