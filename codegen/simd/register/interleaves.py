@@ -10,14 +10,14 @@ from codegen.simd.register.intrinsics import Emit, routine
 from codegen.simd.register.memory import vector
 from codegen.simd.register.networks import LANES, transposed_lines
 from codegen.simd.register.shuffles import concatenated, cut, shuffle
-from codegen.simd.register.values import Vector, from_lines, lanes_as, lines_of, vector_type
+from codegen.simd.register.values import Vector, from_lines, in_lines, lanes_as, lines_of, vector_type
 
 
 def _interleaved(operand: Any) -> tuple[Any, Emit]:
-    """interleaved(block): the rows of a block element by element, as one row."""
+    """interleaved(block): the rows of a block element by element, as one row, or as lines."""
     given = vector_type(operand, "interleaved")
     width = given.element_bytes
-    kind = Vector(given.dtype, given.rows * given.lanes)
+    kind = in_lines(given.dtype, given.rows * given.lanes)
 
     def emit(builder: Any, block: Any) -> Any:
         rows = [lanes_as(builder, part, 8 * width) for part in lines_of(builder, block)]

@@ -230,9 +230,26 @@ def from_one(builder: Any, kind: Vector, value: Any) -> Any:
     return builder.bitcast(value, kind.row)
 
 
+def in_lines(dtype: str, lanes: int) -> Vector:
+    """A vector of that many lanes; if it is longer than a line, a block of lines."""
+    row = Vector(dtype, lanes)
+    lines = max(row.row_bytes // LINE_BYTES, 1)
+    return Vector(dtype, lanes // lines, lines)
+
+
+def is_in_lines(kind: Any) -> bool:
+    """Whether the rows of a vector or a block are whole lines."""
+    return isinstance(kind, Vector) and kind.row_bytes % LINE_BYTES == 0
+
+
 def in_rows(builder: Any, kind: Vector, value: Any) -> Any:
-    """A block from its rows, or from a vector with all of its lanes."""
-    return value if isinstance(value.type, ir.ArrayType) else from_one(builder, kind, value)
+    """A vector or a block from its own rows, from a vector with all of its lanes, or from its lines."""
+    count = value.type.count if isinstance(value.type, ir.ArrayType) else 1
+    if count == kind.rows:
+        return value
+    if count == 1:
+        return from_one(builder, kind, value)
+    return from_lines(builder, kind, lines_of(builder, value))
 
 
 def lanes_as(builder: Any, row: Any, bits: int) -> Any:

@@ -29,6 +29,7 @@ from codegen.simd.register.values import (
     from_bytes,
     from_rows,
     in_rows,
+    is_in_lines,
     joined,
     lane,
     lanes_of,
@@ -60,8 +61,9 @@ def access(routine: Routine, family: AccessFamily) -> Any:
         prefetch_…(address)                          requests for lines
 
     "first" forms take a number of leading lanes as the last argument; the other lanes read as 0. For a block
-    they store as many rows. "where" forms take a mask there. Stores of blocks also take a vector with all of
-    their lanes. A `stream_fence` must follow streams before other threads read the data.
+    they store as many rows. "where" forms take a mask there. Stores also take all lanes of a block in one
+    vector, and whole lines in any rows. A `stream_fence` must follow streams before other threads read the
+    data.
     """
     made = _Access(routine, family)
     return intrinsic(routine.name, made.before_value + made.writes + bool(routine.form), made.rule)
@@ -110,7 +112,7 @@ class _Access:
             dtype, lanes = shape(written)
             if (dtype, lanes * rows_of(written)) != (kind.dtype, kind.lanes * kind.rows):
                 raise TypingError(f"{name}: expected {kind}, got {written}; cast it first")
-            if rows_of(written) not in (1, kind.rows):
+            if rows_of(written) not in (1, kind.rows) and not (is_in_lines(written) and is_in_lines(kind)):
                 raise TypingError(f"{name}: expected {kind.rows} rows, got {written}")
             signature[self.before_value] = written
         if self.routine.form == "where":
@@ -127,7 +129,7 @@ class _Access:
         if self.is_block:
             starts = ADDRESSES[self.routine.place](builder, address, values.pop(0), self.kind.rows)
         step = values.pop(0) if self.family.apart else None
-        if self.writes and self.kind.rows > 1:
+        if self.writes:
             values[0] = in_rows(builder, self.kind, values[0])
         if self.is_block and self.routine.form == "first":
             self.first_rows(builder, starts, step, *values)
@@ -216,13 +218,16 @@ class _Access:
 
 
 def _load_lines(builder: Any, address: Any, kind: Any) -> Any:
-    """Load a row, line by line: LLVM merges shuffles of a longer load into shuffles that it splits badly."""
-    loaded = []
-    for first, count in _lines(kind):
-        part = wide(kind.element, count) if count > 1 else kind
-        at = builder.add(address, number(I64, first // count * bytes_in(part)))
-        loaded.append(load_untagged(builder, at, part))
-    return concatenated(builder, loaded)
+    """Load a row, line by line: LLVM merges shuffles of a longer load into shuffles that it splits badly.
+
+    Lines are bytes, so that LLVM does not test floats as integers, which would set no flag.
+    """
+    size = bytes_in(kind)
+    if size <= LINE_BYTES or size % LINE_BYTES:
+        return load_untagged(builder, address, kind)
+    starts = (builder.add(address, number(I64, k)) for k in range(0, size, LINE_BYTES))
+    lines = [load_untagged(builder, at, wide(I8, LINE_BYTES)) for at in starts]
+    return builder.bitcast(concatenated(builder, lines), kind)
 
 
 def _lines(kind: Any) -> Iterator[tuple[int, int]]:
