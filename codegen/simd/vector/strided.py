@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from codegen.simd.register.memory import I64, pointer
 from codegen.simd.register.shuffles import shuffle
-from codegen.simd.register.values import joined, number
+from codegen.simd.register.values import bytes_in, joined, number
 
 SHORT_STEPS = (2, 3, 4)
 """Steps in elements for which vector loads touch no more lines than one load per lane."""
@@ -28,7 +28,7 @@ def spaced(builder: Any, address: Any, step: Any, kind: Any) -> Any:
         return load_untagged(builder, address, kind)
     if kind.count < FEWEST_LANES:
         return _one_by_one(builder, address, step, kind)
-    size = element_bytes(kind.element)
+    size = bytes_in(kind.element)
     methods = {by * size: _every(by) for by in SHORT_STEPS} | {size: load_untagged, -size: _backwards}
     return _chosen(builder, address, step, kind, methods)
 
@@ -61,7 +61,7 @@ def _every(by: int) -> _Method:
     """Every `by`-th element, in `by` adjacent loads. The last begins early, to end on the last element."""
 
     def read(builder: Any, address: Any, kind: Any) -> Any:
-        lanes, size = kind.count, element_bytes(kind.element)
+        lanes, size = kind.count, bytes_in(kind.element)
         starts = [k * lanes for k in range(1, by - 1)] + [(lanes - 1) * by + 1 - lanes]
         value, indices = load_untagged(builder, address, kind), list(range(0, lanes, by))
         for start in starts:
@@ -77,7 +77,7 @@ def _every(by: int) -> _Method:
 
 def _backwards(builder: Any, address: Any, kind: Any) -> Any:
     """One load of all lanes, reversed."""
-    first = (kind.count - 1) * element_bytes(kind.element)
+    first = (kind.count - 1) * bytes_in(kind.element)
     value = load_untagged(builder, builder.sub(address, number(I64, first)), kind)
     return shuffle(builder, value, value, list(range(kind.count))[::-1])
 
@@ -92,8 +92,3 @@ def load_untagged(builder: Any, address: Any, kind: Any) -> Any:
     value = builder.load(pointer(builder, address, kind))
     value.align = 1
     return value
-
-
-def element_bytes(kind: Any) -> int:
-    """Bytes of an element in memory."""
-    return {"float": 4, "double": 8}.get(str(kind)) or int(kind.width) // 8
