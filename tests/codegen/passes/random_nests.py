@@ -80,7 +80,7 @@ class _Text:
             if rank < 3 and self.indices and not self.pick(8):
                 index, other = (self.indices[self.pick(len(self.indices))] for _ in range(2))
                 how = self.one("//", "%", "%", "^", "&", "|", ">>", "swizzle")
-                text = f" + ({index} {how} {self.pick(4) + 2})"
+                text, constant = f" + ({index} {how} {self.pick(4) + 2})", constant % HIGHEST
                 if how == "swizzle":
                     text = f" + ({index} ^ {self.one(f'({other} & 7)', f'{other} >> 1', f'(~{other} & 3)')})"
             parts.append(f"{constant}{text}".removeprefix("0 + "))
