@@ -8,7 +8,6 @@ from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import MANY, For, If, View
 from codegen.ir.rewriting import Body, on_buffers, substituted
-from codegen.schedule.directives import REST
 from codegen.support.dataclasses import dataclass
 
 LEFT = "left"
@@ -17,7 +16,10 @@ LEFT = "left"
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A body that runs iterations of a loop at once: a number of them, or any number, which is `left`."""
+    """A body that runs iterations of a loop at once.
+
+    count  how many; 0 for any number, which is `left`
+    """
 
     count: int
     body: Body
@@ -26,11 +28,6 @@ class Vectors:
     def is_any(self) -> bool:
         """Whether the body runs any number of iterations."""
         return self.count == 0
-
-
-def vectors_of(size: int | str, body: Body) -> Vectors:
-    """The body for a size of a `Tail`."""
-    return Vectors(0 if size == REST else int(size), body)
 
 
 def at_index(loop: For, vectors: Vectors, index: Index, count: Index | None = None) -> Body:

@@ -15,7 +15,7 @@ from codegen.ir.visit import coefficient, loads
 from codegen.passes.scalar_statement import element_by_address
 from codegen.passes.sides import FILL, Sides, sides_of
 from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
-from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, vectors_of, whole
+from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import CopyBlock, Tail, Vectorize
@@ -96,7 +96,7 @@ def _run(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None) -> Body:
 def _narrow(loop: For, nest: CopyNest, sides: Sides, size: int | str) -> Vectors:
     """Fewer iterations at once; single ones as they are, if their elements are only moved."""
     if isinstance(size, str):
-        return vectors_of(size, few_bytes(nest, sides))
+        return Vectors(0, few_bytes(nest, sides))
     if size > 1 or not nest.copies:
         return Vectors(size, super_vector(nest, sides, size)[0])
     return Vectors(1, _around(loop.body, element_by_address(nest, sides)))
