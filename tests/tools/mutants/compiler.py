@@ -90,14 +90,14 @@ EMITTED_CODE = (
         "The bytes after the last line of a panel's row do not wait for the next tile.",
         "(Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),),",
         "(),",
-        ("test_transposes", "test_copyto"),
+        ("test_proofs", "test_large"),
     ),
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
         'before.append(let("column_first", least(tile.first, latest)))',
         'before.append(let("column_first", tile.first))',
-        ("test_transposes", "test_copyto"),
+        ("test_proofs", "test_large"),
     ),
     Mutant(
         "short-run-overshoots",
