@@ -36,8 +36,11 @@ from codegen.support.errors import KernelError, KernelIndexError
 
 Access: TypeAlias = Load | Store
 
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The numbers that kernels compute with."""
+MOST = (1 << 63) - 1
+"""The largest number that kernels compute with."""
+
+FARTHEST = 1 << 62
+"""The farthest ends of loops: the indices of tiles and of super-vectors may go as far beyond them."""
 
 _PART = "="
 """The prefix of the symbols of parts; no index has such a name."""
@@ -223,7 +226,7 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
     lower = [_known(bound, values) for bound in loop.lower]
     upper = [_known(bound, values) for bound in loop.upper]
     numbers = [
-        [b.constant for b in ends if isinstance(b, Affine) and not b.terms and _fits(b.constant, b.constant)]
+        [b.constant for b in ends if isinstance(b, Affine) and not b.terms and abs(b.constant) <= FARTHEST]
         for ends in (lower, upper)
     ]
     index = index_symbol(loop.index)
@@ -238,7 +241,7 @@ def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain 
         ]
         return Domain(tuple(constraints))
     ends = [_linear(bound, constraints) for bound in (*lower, *upper)]
-    for k, end in enumerate([_in_64_bits(end, constraints) for end in ends]):
+    for k, end in enumerate([_in_64_bits(end, constraints, FARTHEST) for end in ends]):
         beyond = (index - end) * (1 if loop.step > 0 else -1)
         constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
     return Domain(tuple(constraints)) if feasible((), constraints) else None
@@ -315,13 +318,13 @@ def _combined(index: Bitwise, constraints: list[Affine]) -> Affine:
     return result
 
 
-def _in_64_bits(expression: Affine, constraints: list[Affine]) -> Affine:
-    """The expression as kernels compute it: a symbol without bounds if 64 bits may not hold it."""
+def _in_64_bits(expression: Affine, constraints: list[Affine], most: int = MOST) -> Affine:
+    """The expression as kernels compute it: a symbol without bounds if it may be beyond `most`."""
     is_symbol = not expression.constant and [c for _, c in expression.terms] == [1]
     is_number = is_symbol and not expression.terms[0][0].startswith(_PART)
-    if is_number or _fits(*_rough_range(expression, constraints)):
+    if is_number or _fits(*_rough_range(expression, constraints), most):
         return expression
-    if _fits(*range_within(expression, constraints)):
+    if _fits(*range_within(expression, constraints), most):
         return expression
     return index_symbol(f"{_PART}{expression} in 64 bits")
 
@@ -353,6 +356,6 @@ def _rough_range(expression: Affine, constraints: Iterable[Affine]) -> tuple[int
     return None if negated is None else -negated, largest(expression)
 
 
-def _fits(low: int | None, high: int | None) -> bool:
-    """Whether 64 bits hold all numbers of a range."""
-    return low is not None and high is not None and (low > high or (low >= LEAST and high <= MOST))
+def _fits(low: int | None, high: int | None, most: int = MOST) -> bool:
+    """Whether all numbers of a range are at most `most`, and those below zero at least as near."""
+    return low is not None and high is not None and (low > high or (low >= -most - 1 and high <= most))

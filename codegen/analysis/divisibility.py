@@ -41,12 +41,12 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
     if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
         raise KernelError(
             f"tail='assume_divisible' cannot be checked for loop {loop.index}: its trip count depends on "
-            "outer loops\n  use tail='mask'"
+            'outer loops\n  use another tail, such as "mask"'
         )
     trips = trips_between(0, low, step)
     if trips % loop.size:
         raise KernelValueError(
             f"tail='assume_divisible', but loop {loop.index} runs {trips} times, which is not a multiple of "
             f"{loop.size}\n"
-            "  use tail='mask', or pad the arrays"
+            '  use another tail, such as "mask", or pad the arrays'
         )

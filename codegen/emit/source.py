@@ -120,6 +120,8 @@ class _Printer:
     def condition(self, node: If, out: Writer, word: str) -> None:
         with out.block(f"{word} {' and '.join(map(self.test, node.tests))}:"):
             self.body(node.body, out)
+            if not node.body:
+                out.line("pass")
         match node.otherwise:
             case ():
                 return

@@ -139,7 +139,9 @@ class _Simplify:
         if False in results:
             return otherwise
         unknown = tuple(test for test, holds in zip(node.tests, results, strict=True) if holds is None)
-        return (If(unknown, then, otherwise),) if unknown else then
+        if not unknown or not (then or otherwise):
+            return then
+        return (If(unknown, then, otherwise),)
 
     def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests) -> Body:
         """A loop; its body if it runs once, under a test if at most once, and what it carries if never."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
+from codegen.analysis.bounds import FARTHEST
 from codegen.analysis.dependence import first_reversed
 from codegen.analysis.outcomes import legal_tail
 from codegen.ir.nodes import Function
@@ -76,14 +77,17 @@ def check_loops(function: Function, directives: Sequence[Directive], text: str) 
     Raises:
         ScheduleError: there is no such loop, or tiles or an order would change the result or cannot be made.
     """
-    names = [loop.node.index for root in loops_of(function.body) for loop in root.all()]
+    steps = {loop.node.index: loop.node.step for root in loops_of(function.body) for loop in root.all()}
+    names = [*steps]
     lanes, tiles = lanes_of(directives), [x for x in directives if isinstance(x, Tile)]
     for x in directives:
         for axis in _axes(x, tiles):
             if axis not in names:
-                known = ", ".join(names) or "none"
-                refuse_directive(text, x, f"expected a loop over {known}, got {axis[:40]}")
+                known = f"expected a loop over {', '.join(names)}" if names else "the function has no loops"
+                refuse_directive(text, x, f"{known}, got {axis[:40]}")
     for x in tiles:
+        if int_size(x.size) * abs(steps[x.axis]) > FARTHEST:
+            refuse_directive(text, x, f"expected smaller tiles of a loop by {steps[x.axis]}, got {x}")
         if int_size(x.size) % lanes.get(x.axis, 1):
             refuse_directive(text, x, f"expected a multiple of {lanes[x.axis]} lanes, got {x}")
     for axis in names:
@@ -160,7 +164,7 @@ def with_tails(function: Function, directives: Sequence[Directive], text: str) -
     tails = [x for x in directives if isinstance(x, Tail)]
     for x in tails:
         if x.axis not in inner:
-            named = ", ".join(inner) or "a loop that Vectorize names"
+            named = ", ".join(inner) or "a loop that runs in two lanes or more"
             refuse_directive(text, x, f"expected a tail of {named}, got {x}")
         own = [a for a in accesses if any(loop.number == inner[x.axis].number for loop in a.loops)]
         if legal_tail(inner[x.axis], own, x.how) != x.how:
@@ -175,7 +179,7 @@ def with_tails(function: Function, directives: Sequence[Directive], text: str) -
 def order_problem(function: Function, directives: Sequence[Directive]) -> str:
     """Why the loops of a function cannot run in tiles or in another order; "" if they can."""
     if deepest(function, directives) > MOST_LOOPS:
-        return f"Python has room for {MOST_LOOPS} loops"
+        return f"a kernel has room for {MOST_LOOPS} loops, one inside the other"
     accesses, lanes = accesses_of(function.body, loops_of(function.body)), lanes_of(directives)
     for group in groups_of(function.body, directives):
         found = first_reversed(accesses, group.blocks(lanes), lanes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,3 +141,23 @@ def test_negated_quotients_and_remainders() -> None:
         folded(expected, x)
         np.testing.assert_array_equal(y, expected)
         assert room.untouched()
+
+
+def shifted_far(a, c, n):
+    for i in range(n, n + a.shape[0]):
+        c[i - n] = a[i - n]
+
+
+@pytest.mark.parametrize(
+    "options", [{"schedule": 'Tile("i", 1073741824)'}, {"virtual_vector_size": 1024}, {}], ids=str
+)
+def test_tiles_never_end_beyond_64_bits(options: dict[str, Any]) -> None:
+    """The end of a tile may be far beyond the end of its loop."""
+    a, c = np.arange(40), np.zeros(40, np.int64)
+    kernel = tj.kernel(shifted_far, **options)
+    for n in (2**63 - 50, 2**62 + 1):
+        with pytest.raises(tj.KernelIndexError, match="may leave the array"):
+            kernel(a, c, n)
+    assert not c.any()
+    kernel(a, c, 2**62 - 100)
+    np.testing.assert_array_equal(c, a)

@@ -57,7 +57,7 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
     """A function whose calls run programs of loops, from Python or from native code.
 
     `python` is the function itself, whose signature type checkers know. `program` is the one that this
-    thread's last call ran; `schedule`, `source`, `llvm` and `asm` describe it.
+    thread's last call ran; `schedule`, `directives`, `source`, `llvm` and `asm` describe it.
     """
 
     _NEVER = "was not called in this thread yet\n  call it first"
@@ -92,8 +92,13 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
 
     @property
     def schedule(self) -> str:
-        """How super-vectors map to registers and threads."""
+        """The directives, and how super-vectors map to registers and threads."""
         return self.program.schedule
+
+    @property
+    def directives(self) -> str:
+        """How the loops run, in the form that `schedule=` takes; "" if they run element by element."""
+        return ", ".join(map(str, self.program.directives))
 
     @property
     def source(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.emit.source import source_of
 from codegen.ir.building import compare, greatest, least, let, loop, minus, multiple, plus, rest
 from codegen.ir.index import Index, evaluate_index, index_symbol
 from codegen.ir.nodes import BufferArg, Call, Carried, Function, If, Let, Statement, Store, View
@@ -162,3 +163,13 @@ def test_tests_that_hold_are_not_repeated() -> None:
     assert inner in simplified(changed)[0].body  # type: ignore[union-attr]
     assert simplified(If((test,), (move,), (inner,))) == (If((test,), (move,), (inner,)),)
     assert simplified(If((test,), (move,)), inner) == (If((test,), (move,)), inner)
+
+
+def test_branches_without_statements_go() -> None:
+    """An empty branch is not printed without a statement, either: Python has no empty blocks."""
+    test, never = compare("n", "lt", 3), loop("i", 5, 2, Call("prefetch_line", (plus("i"),)))
+    branch = If((test,), (never,), (never,))
+    function = Function("empty", (), (branch,), buffers=(BufferArg("dst"),), summary="Nothing.")
+    assert simplify(function).body == ()
+    left = replace(function, body=(If((test,), (), (Call("prefetch_line", (plus("n"),)),)),))
+    compile(source_of(left), "empty", "exec")
