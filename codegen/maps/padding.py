@@ -61,7 +61,7 @@ def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
         return tail, False
     if dst.is_opaque or not dst.compact:
         return tail, True
-    roots = sorted(dst.roots, key=lambda r: _contiguity(r.tree))
+    roots = sorted(dst.roots, key=lambda r: _by_stride(r.tree))
     named = [(root.tree, digit_names(root.dims, _levels(root.tree))) for root in roots]
     out: list[PaddingBox] = []
     for k, (tree, names) in enumerate(named):
@@ -79,7 +79,7 @@ def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
     return (*out, *tail), False
 
 
-def _contiguity(tree: Tree) -> int:
+def _by_stride(tree: Tree) -> int:
     """Sort key: large strides first, so that boxes of later roots, which cover all slots, are long runs."""
     strides = [abs(stride) for _, stride in _all_slots(tree, digit_names((), _levels(tree))).digits]
     return -min(strides, default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from codegen.ir.strided_box import Element, Side
+from codegen.ir.strided_box import Element, Side, StridedBox
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     Assemble,
@@ -88,8 +88,11 @@ def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
     return Loop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
 
 
-def axis_names(nest: CopyNest, schedule: Schedule, extents: Mapping[str, int]) -> str:
-    """The axes of a box that its kernel loops over, and their extents: "a = tile_i (3), x = j (128)"."""
+def axis_names(nest: CopyNest, schedule: Schedule, box: StridedBox) -> str:
+    """The axes of a box that its kernel loops over, and their extents: "a = tile_i (3), column = j (128)".
+
+    A run counts bytes: "a = tile_i (3), x = bytes of j (128)".
+    """
     named = zip(loop_names(nest), (x.axis for x in nest.around), strict=True)
     found: list[tuple[str, tuple[str, ...]]] = [(name, (axis,)) for name, axis in named if name != axis]
     cut, inner, loops = schedule.transpose, schedule.inner, [x.axis for x in nest.loops]
@@ -99,12 +102,14 @@ def axis_names(nest: CopyNest, schedule: Schedule, extents: Mapping[str, int]) -
     elif sorted(loops) == ["column", "row"]:
         found += [("row", inner[1:2]), ("column", (inner[0], *inner[2:]))]
     elif inner:
-        found.append((" and ".join(loops), inner))
-    return ", ".join(f"{name} = {' '.join(_sized(x, extents) for x in axes)}" for name, axes in found)
+        counts_bytes = nest.target.bits == 8 < box.target.bits and len(loops) == 1
+        found.append((" and ".join(loops), (f"bytes of {inner[0]}", *inner[1:]) if counts_bytes else inner))
+    return ", ".join(f"{name} = {' '.join(_sized(x, box.extents) for x in axes)}" for name, axes in found)
 
 
 def _sized(axis: str, extents: Mapping[str, int]) -> str:
-    return f"{axis} ({extents[axis]})" if axis in extents else axis
+    extent = extents.get(axis.removeprefix("bytes of "))
+    return axis if extent is None else f"{axis} ({extent})"
 
 
 def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:

@@ -98,7 +98,7 @@ def followed(loop: For, bodies: tuple[Vectors, ...], beyond: int) -> Body:
     """Full super-vectors, then narrower ones for the rest, which has at least `beyond` iterations.
 
     before:  for x in 0..count: dst[x] = src[x]                     4, 1
-    after:   for x in 0..count - 3 step 4: dst[x] = src[x] [4]
+    after:   for x in 0..count // 4 * 4 step 4: dst[x] = src[x] [4]
              for x in count // 4 * 4..count: dst[x] = src[x]
     """
     (first,), (last,), (widest, *narrower) = loop.lower, loop.upper, bodies

@@ -30,7 +30,8 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
                  block = src[2*column] [2, 32]
                  dst[4*column] = interleaved(block) [64]
                the same at columns - 32
-             elif columns >= 16: the same with 16    Tail("column", "shift", sizes=(16, 8, 1))
+             elif columns >= 16: 16 at once, and again at columns - 16 if there are more
+             …                                       Tail("column", "shift", sizes=(16, 8, 1))
 
     The lanes of a load and a store are those that are adjacent in memory. Where they differ, an instruction
     changes their order: see `lane_orders`. Two loops in tiles run as blocks: see `vectorize_tiles`.

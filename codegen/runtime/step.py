@@ -69,7 +69,7 @@ class Step:
     @property
     def axes(self) -> str:
         """Which axes of the boxes the loops of the kernel are."""
-        return axis_names(self.nest, self.schedule, self.box.extents)
+        return axis_names(self.nest, self.schedule, self.box)
 
     def report(self) -> str:
         """The schedule, the boxes, and the nest that moves them."""

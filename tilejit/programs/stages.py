@@ -69,7 +69,7 @@ class Stages(ABC):
         return "\n".join(kernel.asm for kernel in self._compiled.kernels)
 
     def _axes(self, kernel: Kernel) -> str:
-        """A comment for each way that boxes use the loops of a kernel: "# a = tile_i (3), x = j (128)"."""
+        """A comment for each way that boxes use the loops of a kernel: "# a = tile_i (3), row = j (128)"."""
         own = dict.fromkeys(step.axes for step in self._compiled.steps if step.kernel == kernel)
         return "".join(f"# {axes}\n" for axes in own if axes)
 

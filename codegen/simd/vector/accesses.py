@@ -61,9 +61,9 @@ def access(routine: Routine, family: AccessFamily) -> Any:
         prefetch_…(address)                          requests for lines
 
     "first" forms take a number of leading lanes as the last argument; the other lanes read as 0. For a block
-    they store as many rows. "where" forms take a mask there. Stores also take all lanes of a block in one
-    vector, and whole lines in any rows. A `stream_fence` must follow streams before other threads read the
-    data.
+    they store as many rows, fewer than all. "where" forms take a mask there. Stores also take all lanes of a
+    block in one vector, and whole lines in any rows. A `stream_fence` must follow streams before other
+    threads read the data.
     """
     made = _Access(routine, family)
     return intrinsic(routine.name, made.before_value + made.writes + bool(routine.form), made.rule)
@@ -220,7 +220,8 @@ class _Access:
 def _load_lines(builder: Any, address: Any, kind: Any) -> Any:
     """Load a row, line by line: LLVM merges shuffles of a longer load into shuffles that it splits badly.
 
-    Lines are bytes, so that LLVM does not test floats as integers, which would set no flag.
+    Lines are bytes. As floats, LLVM would compare them with zero as integers, and lose the flag that a
+    signaling NaN sets.
     """
     size = bytes_in(kind)
     if size <= LINE_BYTES or size % LINE_BYTES:
