@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codegen.maps.access import AccessMap
-from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTree
 from codegen.support.dataclasses import dataclass
 
@@ -20,5 +19,5 @@ class BoxedCopy:
     dst: AccessMap
     trees: tuple[PairTree, ...]
     boxes: tuple[Box, ...]
-    pads: tuple[PaddingBox, ...]
+    pads: tuple[Box, ...]
     fill_first: bool

@@ -16,7 +16,6 @@ from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import in_common_units
 from codegen.maps.boxed_copy import BoxedCopy
-from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
 from codegen.pipeline.copy_options import STRUCTURE, CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
@@ -101,8 +100,8 @@ class _Maker:
         dst = self.boxed.dst
         if self.padding is not None:
             if self.boxed.fill_first and dst.slots:
-                every = ((dst.slots - dst.tail, dst.width),)
-                first += self.pad(PaddingBox(dst.bounds[0], every, ("slot",)))
+                every = ((dst.slots - dst.tail, 0, dst.width),)
+                first += self.pad(Box(0, dst.bounds[0], every, ("slot",)))
             for pad in self.boxed.pads:
                 launches += self.pad(pad)
         for k, box in enumerate(self.boxed.boxes):
@@ -140,10 +139,10 @@ class _Maker:
 
         return self._box(box, with_elements)
 
-    def pad(self, pad: PaddingBox) -> list[Launch]:
+    def pad(self, pad: Box) -> list[Launch]:
         if pad.volume == 0:
             return []
-        return self._box(pad.box, lambda box: padding_box(self.boxed, box, self.target))
+        return self._box(pad, lambda box: padding_box(self.boxed, box, self.target))
 
     def _box(self, box: Box, with_elements: Callable[[Box], StridedBox]) -> list[Launch]:
         """The launches of a box, some of whose loops become tables if there are too many."""

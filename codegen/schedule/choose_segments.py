@@ -95,8 +95,7 @@ def run_boxes_of(copy: BoxedCopy, most: int, *, padded: bool) -> list[RunBox]:
         return []
     boxes = [(b.src_base, b.dst_base, b.digits, False) for b in copy.boxes if b.volume]
     if padded:
-        pads = (p for p in copy.pads if p.volume)
-        boxes += [(0, p.dst_base, tuple((n, 0, s) for n, s in p.digits), True) for p in pads]
+        boxes += [(0, b.dst_base, b.digits, True) for b in copy.pads if b.volume]
     out = []
     for box in boxes:
         src, dst, digits, fills = _forward(*box)

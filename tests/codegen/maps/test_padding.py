@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 
 from codegen.maps.access import map_offset
-from codegen.maps.padding import PaddingBox, lower_padding
+from codegen.maps.padding import lower_padding
+from codegen.maps.refine import Box
 from tests.tools.oracle import PADDING, slots_of
 from tests.tools.strategies import shapes
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 
 
-def slots_of_box(box: PaddingBox) -> list[int]:
+def slots_of_box(box: Box) -> list[int]:
     return [
-        box.dst_base + sum(k * d[1] for k, d in zip(digits, box.digits, strict=True))
+        box.dst_base + sum(k * d[2] for k, d in zip(digits, box.digits, strict=True))
         for digits in product(*(range(d[0]) for d in box.digits))
     ]
 
