@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from codegen.ir import packed_bits
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_inner import Selection
 from codegen.schedule.choose_interleave import strip_of
@@ -127,7 +128,7 @@ def _columns(size: VectorSize | None) -> int | None:
 def _strip(box: StridedBox, selection: Selection, elements: int | None) -> int | None:
     """Iterations of the long inner loop per strip; None if one strip has all.
 
-    They are a multiple of a byte if elements are packed.
+    They are a multiple of a byte if elements are packed, and fill registers if these are packed in columns.
     """
     mode, inner, interleave = selection
     if mode == "interleave":
@@ -144,6 +145,9 @@ def _strip(box: StridedBox, selection: Selection, elements: int | None) -> int |
     if box.unit_bits == 1 and len(inner) == 1 and mode in ("pack bits", "unpack bits", "fill"):
         per_byte = 8 // min(8, *(e.bits for e in (box.source, box.target) if e))
         strip = -(-strip // per_byte) * per_byte
+    if mode in ("pack bits", "unpack bits") and len(inner) == 2:
+        _, few, _ = packed_bits.COLUMNS
+        strip = -(-strip // few) * few
     return strip if strip < extents[cut] else None
 
 
