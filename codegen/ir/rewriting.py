@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, Index, substitute_index
-from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import Entries, IndexValue, Load, Local, Op, Reduce, Step, Value
 
 Body = tuple[Statement, ...]
@@ -147,7 +147,7 @@ def substituted(statement: Statement, name: str, by: Index) -> Statement:
 
 
 def rename_carried(loop: For, names: Mapping[str, str]) -> For:
-    """A loop with other names for the locals that it carries."""
+    """A loop with other names for the locals that it carries, also where loops inside carry them on."""
     if not names:
         return loop
 
@@ -158,13 +158,21 @@ def rename_carried(loop: For, names: Mapping[str, str]) -> For:
             else value
         )
 
+    def assigned(node: Statement) -> Body:
+        match node:
+            case Let(name):
+                return (replace(node, name=names.get(name, name)),)
+            case For(carried=held):
+                return (
+                    replace(node, carried=tuple(replace(c, name=names.get(c.name, c.name)) for c in held)),
+                )
+        return (node,)
+
     changed = map_values(loop, lambda value: map_value(value, part))
-    assert isinstance(changed, For)
-    carried = tuple(
-        Carried(names.get(c.name, c.name), old.start, c.update, c.combiner)
-        for c, old in zip(changed.carried, loop.carried, strict=True)
-    )
-    return replace(changed, carried=carried)
+    (changed,) = rewrite_body((changed,), assigned)
+    assert isinstance(changed, For), "a renamed loop is a loop"
+    pairs = zip(changed.carried, loop.carried, strict=True)
+    return replace(changed, carried=tuple(replace(c, start=old.start) for c, old in pairs))
 
 
 def on_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
