@@ -20,7 +20,7 @@ from codegen.support.lookups import expect
 def prefetch_later_entry(function: Function, nest: CopyNest) -> Function:
     """If lines are streamed, request the source lines of a later entry: hardware cannot predict entries.
 
-    before:  for entry in begin..end: src_offset = src_offsets[entry]; …                  {ahead = entry}
+    before:  for entry in begin..end: src_offset = src_offsets[entry]; …
     after:   for entry in begin..end: src_offset = src_offsets[entry]; …
                later_offset = src_offsets[min(entry + prefetch_entries, end - 1)]
                for x in 0..prefetch_bytes step 64: prefetch src[later_offset + prefetch_low + x]

@@ -24,7 +24,8 @@ def tile(function: Function, directives: Sequence[Directive]) -> Function:
                for i in i_tile..min(i_tile + 8, n):
                  for j in j_tile..min(j_tile + 64, m) step 16:  C[i, j] = A[i, j] [16]
 
-    Loops over tiles carry the accumulators of a reduction from one tile to the next.
+    Loops over tiles carry the accumulators of a reduction from one tile to the next. Without tiles, loops are
+    interchanged: Reorder("j", "i").
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 

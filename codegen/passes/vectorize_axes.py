@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
+from codegen.analysis.bodies import flat
 from codegen.ir.building import compare, minus
 from codegen.ir.element_types import is_bits
 from codegen.ir.integer_operators import number_in
@@ -14,6 +14,7 @@ from codegen.ir.values import Each, Local, Op, Step
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.scalar_statement import element_by_address
 from codegen.passes.sides import FILL, Sides, sides_of
+from codegen.passes.stream_lines import streaming
 from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
 from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles
@@ -58,14 +59,14 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
 
 def _widened(loop: For, nest: CopyNest) -> Body:
     """The outermost inner loop, over super-vectors."""
-    stores = [x for x in _inside(loop.body) if isinstance(x, Store)]
+    stores = [x for x in flat(loop.body) if isinstance(x, Store)]
     nest, sides = _place(loop.body, stores, nest)
     count, tail = nest.lanes[loop.index], nest.tail(loop.index)
     body, beyond = super_vector(nest, sides, count)
     narrower = (_narrow(loop, nest, sides, size) for size in (tail.sizes if tail else ()))
     bodies: tuple[Vectors, ...] = (Vectors(count, body), *narrower)
     if any(store.streamed for store in stores):
-        bodies = tuple(map(_streamed, bodies))
+        bodies = tuple(Vectors(x.count, streaming(x.body)) for x in bodies)
     if beyond:
         return followed(loop, bodies, 1)
     made = _run(loop, bodies, tail)
@@ -103,14 +104,6 @@ def _narrow(loop: For, nest: CopyNest, sides: Sides, size: int | str) -> Vectors
     return Vectors(1, _around(loop.body, element_by_address(nest, sides)))
 
 
-def _streamed(vectors: Vectors) -> Vectors:
-    """A body whose super-vectors bypass the cache."""
-    stores = (
-        replace(x, streamed=True) if isinstance(x, Store) and x.value.shape else x for x in vectors.body
-    )
-    return Vectors(vectors.count, tuple(stores))
-
-
 def _place(body: Body, stores: list[Store], nest: CopyNest) -> tuple[CopyNest, Sides]:
     """The nest, and the views that a scalar statement reads and writes.
 
@@ -118,8 +111,8 @@ def _place(body: Body, stores: list[Store], nest: CopyNest) -> tuple[CopyNest, S
     """
     if not stores or nest.source is None:
         return nest, sides_of(nest)
-    store, views = stores[0], {x.name: x for x in _inside(body) if isinstance(x, View)}
-    values = (store.value, *(x.value for x in _inside(body) if isinstance(x, Let)))
+    store, views = stores[0], {x.name: x for x in flat(body) if isinstance(x, View)}
+    values = (store.value, *(x.value for x in flat(body) if isinstance(x, Let)))
     reads = (load.array for value in values for load in loads(value) if is_bits(load.dtype))
     dst, src = (views[x].buffer if x in views else x for x in (store.array, next(reads)))
     *others, short = nest.loops
@@ -132,14 +125,6 @@ def _place(body: Body, stores: list[Store], nest: CopyNest) -> tuple[CopyNest, S
     if isinstance(pitch, int) and pitch != short.dst:
         nest = replace(nest, loops=(*others, replace(short, dst=pitch)))
     return nest, Sides(dst, src)
-
-
-def _inside(body: Body) -> Iterator[Statement]:
-    """The statements of a body, and of the loops in it."""
-    for node in body:
-        yield node
-        if isinstance(node, For):
-            yield from _inside(node.body)
 
 
 def _around(loops: Body, body: Body) -> Body:

@@ -59,9 +59,7 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
              for row in row_tile + head..min(row_stop + head, stop) step 16: …
     """
     first_block = nest.order[-1 if nest.obeying(LanesBeyond) else -2]
-    first_inner = nest.order[len(nest.outer)]
-
-    dst = sides_of(nest).dst
+    first_inner, dst = nest.order[len(nest.outer)], sides_of(nest).dst
     ends = _line_ends(nest) if _finds_lines(nest) else ()
 
     def changed(node: Statement) -> Body:

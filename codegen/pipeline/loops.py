@@ -16,7 +16,6 @@ from codegen.ir.nodes import Function
 from codegen.ir.summary import summary_of
 from codegen.passes.name_bounds import name_bounds
 from codegen.passes.python_names import name_for_python
-from codegen.passes.reorder import reorder
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import tile
 from codegen.pipeline.observer import Observer, nobody, verified, verifying
@@ -32,7 +31,7 @@ from codegen.schedule.check_loops import (
 from codegen.schedule.choose_lanes import LaneSchedule, choose_lanes, given_lanes
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.directives import Directive
-from codegen.schedule.loop_groups import lane_directives, lanes_of
+from codegen.schedule.loop_groups import lane_directives, lanes_of, orders_without_tiles
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
@@ -93,7 +92,7 @@ def schedule_function(
     """
     directives = read_loop_directives(text)
     check_loops(function, directives, text)
-    function = reorder(function, directives)
+    function = tile(function, orders_without_tiles(directives))
     schedule = given_lanes(function, lanes_of(directives), reductions, scans)
     check_lanes(function, schedule, directives, text)
     made = replace(_vectorized(function, schedule), directives=with_tails(function, directives, text))

@@ -2,7 +2,7 @@
 
 A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE, `copy_passes`.
           Copies of joined boxes have JOIN instead of the passes before PARAMETRIZE.
-A kernel: `reorder`, `super_vectorize`, `tile`, `vector_passes`.
+A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`, `vector_passes`.
 
 Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.
 """

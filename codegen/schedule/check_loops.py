@@ -27,7 +27,7 @@ MOST_ITERATIONS = 1 << 30
 
 
 def read_loop_directives(text: str) -> tuple[Directive, ...]:
-    """Read directives for the loops of a kernel, whatever these are.
+    """Read directives for the loops of any kernel.
 
     Raises:
         ScheduleError: it is not a list of directives that kernels have.

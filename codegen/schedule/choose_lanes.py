@@ -79,7 +79,7 @@ def choose_lanes(
 
 
 def given_lanes(function: Function, lanes: Mapping[str, int], reductions: bool, scans: bool) -> LaneSchedule:
-    """The named loops as lanes, whatever they cost; refusals say which of them may not run so.
+    """The named loops as lanes, whatever they cost; refusals say which of them may not be lanes.
 
     lanes  iterations that run together, by the index of the loop
     """

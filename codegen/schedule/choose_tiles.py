@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from codegen.analysis.bodies import perfect_nest, vector_nest
+from codegen.analysis.bodies import flat, perfect_nest, vector_nest
 from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.check_loops import order_problem
 from codegen.schedule.directives import Directive, Tile
@@ -42,7 +42,7 @@ def choose_transposed_tiles(
 ) -> tuple[Tile, ...]:
     """The tiles of pairs of loops over super-vectors, as far as their order is legal."""
     found: list[Tile] = []
-    for nest in map(vector_nest, _loops(wide.body)):
+    for nest in (vector_nest(x) for x in flat(wide.body) if isinstance(x, For)):
         divides = all(size % x.size == 0 for size, x in zip(TRANSPOSED_TILE, nest, strict=False))
         if len(nest) == len(TRANSPOSED_TILE) and divides:
             tiles = [Tile(x.index, size) for x, size in zip(nest, TRANSPOSED_TILE, strict=True)]
@@ -57,10 +57,3 @@ def _nests(body: tuple[Statement, ...]) -> Iterator[list[For]]:
             nest = perfect_nest(node)
             yield nest
             yield from _nests(nest[-1].body)
-
-
-def _loops(body: tuple[Statement, ...]) -> Iterator[For]:
-    for node in body:
-        if isinstance(node, For):
-            yield node
-            yield from _loops(node.body)

@@ -32,11 +32,6 @@ class LoopGroup:
         """All loops in the order that they have without a Reorder: those over tiles first."""
         return (*(x.index for x in self.tiles), *(x.index for x in self.loops))
 
-    @property
-    def point_loops(self) -> tuple[For, ...]:
-        """The loops of the function, in their new order."""
-        return tuple(sorted(self.loops, key=lambda loop: self.order.index(loop.index)))
-
     def tiles_of(self, axis: str) -> tuple[Tile, ...]:
         """The loops over tiles of a loop, outermost first."""
         return tuple(x for x in self.tiles if x.axis == axis)
@@ -68,6 +63,16 @@ def group_at(loop: For, directives: Sequence[Directive]) -> LoopGroup | None:
     group = LoopGroup(loops, levels, ())
     order = next((order for order in orders if {*order} & {*group.names}), group.names)
     return LoopGroup(loops, levels, order)
+
+
+def orders_without_tiles(directives: Sequence[Directive]) -> tuple[Reorder, ...]:
+    """The orders that directives give the loops of a function, before loops over tiles are added.
+
+    Tile("i", 8), Reorder("j", "i_tile", "i") -> Reorder("j", "i")
+    """
+    tiles = {x.index for x in directives if isinstance(x, Tile)}
+    orders = (x.loops for x in directives if isinstance(x, Reorder))
+    return tuple(Reorder(tuple(name for name in order if name not in tiles)) for order in orders)
 
 
 def outermost(loop: For, directives: Sequence[Directive]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import tilejit as tj
+from tests.kernels.test_virtual_vector_sizes import eight_loops
 from tests.tools.extent import examples
 from tests.tools.guard import Guarded
 from tests.tools.loop_schedules import random_schedule
@@ -320,18 +321,7 @@ def test_tiles_that_keep_the_order_of_iterations_are_legal(tiles: str) -> None:
 def test_as_many_loops_as_python_has() -> None:
     levels = ", ".join(f'Tile("{x}", 8), Tile("{x}", 4, "strip")' for x in "ijkmnop")
     with pytest.raises(tj.ScheduleError, match="room for 18 loops"):
-        tj.kernel(seven_loops, schedule=levels)(np.zeros((2,) * 7))
-
-
-def seven_loops(a):
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            for k in range(a.shape[2]):
-                for m in range(a.shape[3]):
-                    for n in range(a.shape[4]):
-                        for o in range(a.shape[5]):
-                            for p in range(a.shape[6]):
-                                a[i, j, k, m, n, o, p] = 1.0
+        tj.kernel(eight_loops, schedule=levels)(*(np.zeros((2,) * 8) for _ in range(3)))
 
 
 def test_options_that_a_schedule_replaces() -> None:

@@ -281,7 +281,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             bounds. With "mask", such a load returns 0 and such a store is skipped.
         schedule: how the loops run, instead of the sizes, `tail` and `vectorize_at`: any of Tile, Reorder,
             Vectorize, Tail and Stream, as in 'Tile("i", 64), Vectorize(i=16, j=16), Tail("j", "mask")'.
-            `Kernel.directives` prints those of a kernel. Loops that cannot run so are an error.
+            `Kernel.directives` prints those of a kernel. Loops that can't run this way are an error.
 
     Returns:
         A `Kernel`, or a decorator that returns one.

@@ -254,3 +254,17 @@ def swapped(builder: Any, value: Any, bits: int) -> Any:
     value = value if bits == 64 else builder.trunc(value, kind)
     out = builder.call(builder.module.declare_intrinsic("llvm.bswap", [kind]), [value])
     return out if bits == 64 else builder.zext(out, I64)
+
+
+def load_untagged(builder: Any, address: Any, kind: Any) -> Any:
+    """Load at any alignment, without alias information: loops may read what they write."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    return value
+
+
+def store_untagged(builder: Any, value: Any, address: Any) -> Any:
+    """Store at any alignment, without alias information. Returns the instruction."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = 1
+    return done

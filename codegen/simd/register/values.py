@@ -101,7 +101,12 @@ def wide(element: Any, lanes: int) -> Any:
 
 def lanes_of(value: Any) -> int:
     """Lanes of an LLVM value."""
-    return value.type.count if isinstance(value.type, ir.VectorType) else 1
+    return lanes_in(value.type)
+
+
+def lanes_in(kind: Any) -> int:
+    """Lanes of an LLVM type."""
+    return int(kind.count) if isinstance(kind, ir.VectorType) else 1
 
 
 def lanes_like(value: Any, element: Any) -> Any:

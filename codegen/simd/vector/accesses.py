@@ -20,7 +20,7 @@ from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.routines import Routine
 from codegen.simd.register.intrinsics import routine as intrinsic
-from codegen.simd.register.memory import I8, I16, I32, I64, prefetch
+from codegen.simd.register.memory import I8, I16, I32, I64, load_untagged, prefetch, store_untagged
 from codegen.simd.register.shuffles import concatenated, cut
 from codegen.simd.register.values import (
     MASK,
@@ -41,9 +41,9 @@ from codegen.simd.register.values import (
     wide,
 )
 from codegen.simd.vector.addresses import ADDRESSES
-from codegen.simd.vector.masked import first_mask, gather, load_masked, scatter, store_masked, store_untagged
+from codegen.simd.vector.masked import first_mask, gather, load_masked, scatter, store_masked
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
-from codegen.simd.vector.strided import load_untagged, spaced
+from codegen.simd.vector.strided import spaced
 from codegen.support.dataclasses import dataclass
 
 
@@ -168,10 +168,10 @@ class _Access:
             given = first_mask(
                 builder, given, self.kind.lanes, 16 if self.half else min(8 * self.kind.element_bytes, 64)
             )
-        words = max(self.kind.element_bytes // 8, 1)
-        if words == 1:
+        parts = max(self.kind.element_bytes // 8, 1)  # a wide element is several lanes
+        if parts == 1:
             return given
-        return joined(builder, [lane(builder, given, k // words) for k in range(words * self.kind.lanes)])
+        return joined(builder, [lane(builder, given, k // parts) for k in range(parts * self.kind.lanes)])
 
     def load(self, builder: Any, address: Any, step: Any, mask: Any) -> Any:
         element = I16 if self.half else I8 if self.kind.dtype == MASK else None

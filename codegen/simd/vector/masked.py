@@ -11,21 +11,23 @@ from llvmlite import ir
 from numba import types
 
 from codegen.simd.register.intrinsics import typed_routine
-from codegen.simd.register.memory import I8, I32, I64, pointer
+from codegen.simd.register.memory import I8, I32, I64, pointer, store_untagged
 from codegen.simd.register.values import (
     MASK,
     Vector,
     element_bits,
     intrinsic_of,
     lane,
+    lanes_in,
     lanes_of,
     number,
     repeated,
 )
 
 REGISTER_BITS = 512
+"""The width of the widest vector register."""
 LEAST_BITS = 128
-"""The width of the narrowest vector register."""
+"""The width of the narrowest one."""
 MANY_LANES = 256
 """The fewest lanes whose count does not fit in a byte."""
 
@@ -53,18 +55,11 @@ def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
     return builder.icmp_unsigned("<", ir.Constant(kind, list(range(lanes))), repeated(builder, least, lanes))
 
 
-def store_untagged(builder: Any, value: Any, address: Any) -> Any:
-    """Store at any alignment, without alias information. Returns the instruction."""
-    done = builder.store(value, pointer(builder, address, value.type))
-    done.align = 1
-    return done
-
-
 def load_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
     """Use LLVM's masked intrinsics, which only take vectors: a scalar becomes a vector of one lane."""
     if step is not None:
-        return _masked_gather(builder, _pointers(builder, address, step, _count(kind)), kind, mask)
-    lanes = _count(kind)
+        return _masked_gather(builder, _pointers(builder, address, step, lanes_in(kind)), kind, mask)
+    lanes = lanes_in(kind)
     element = kind.element if isinstance(kind, ir.VectorType) else kind
     mask = _whole_register(builder, _at_least_vector(builder, mask), element)
     vector = ir.VectorType(element, max(lanes, LEAST_BITS // element_bits(element)))
@@ -78,8 +73,8 @@ def load_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> 
 
 def gather(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
     """Load each lane from its own offset."""
-    pointers = _pointers_at(builder, address, offsets, _count(kind))
-    every = number(ir.VectorType(ir.IntType(1), _count(kind)), 1)
+    pointers = _pointers_at(builder, address, offsets, lanes_in(kind))
+    every = number(ir.VectorType(ir.IntType(1), lanes_in(kind)), 1)
     return _masked_gather(builder, pointers, kind, every if mask is None else mask)
 
 
@@ -100,16 +95,11 @@ def scatter(builder: Any, value: Any, address: Any, offsets: Any, mask: Any) -> 
 
 
 def _masked_gather(builder: Any, pointers: Any, kind: Any, mask: Any) -> Any:
-    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if lanes_in(kind) == 1 else kind
     operands = [pointers.type, I32, mask.type, vector]
     gather = intrinsic_of(builder, "llvm.masked.gather", vector, operands, f"v{vector.count}p0")
     out = builder.call(gather, [pointers, number(I32, 1), mask, number(vector, 0)])
     return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
-
-
-def _count(kind: Any) -> int:
-    """Lanes of an LLVM type."""
-    return int(kind.count) if isinstance(kind, ir.VectorType) else 1
 
 
 def store_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:

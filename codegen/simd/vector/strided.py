@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.simd.register.memory import I64, pointer
+from codegen.simd.register.memory import I64, load_untagged
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.values import bytes_in, joined, number
 
@@ -85,10 +85,3 @@ def _backwards(builder: Any, address: Any, kind: Any) -> Any:
 def _one_by_one(builder: Any, address: Any, step: Any, kind: Any) -> Any:
     addresses = [builder.add(address, builder.mul(step, number(I64, k))) for k in range(kind.count)]
     return joined(builder, [load_untagged(builder, each, kind.element) for each in addresses])
-
-
-def load_untagged(builder: Any, address: Any, kind: Any) -> Any:
-    """Load at any alignment, without alias information: loops may read what they write."""
-    value = builder.load(pointer(builder, address, kind))
-    value.align = 1
-    return value
