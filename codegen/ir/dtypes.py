@@ -12,10 +12,9 @@ fit are errors, as in NumPy: literals when the function is parsed, arguments and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from codegen.ir.element_types import BYTE_FLOAT_TYPES
@@ -25,17 +24,17 @@ from codegen.support.errors import KernelError, OperandError
 _NUMPY: dict[str, np.dtype[Any]] = {
     "i1": np.dtype(np.bool_),
     "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
     **{f"i{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
     **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
 }
-_STORED = {name: np.dtype(getattr(ml_dtypes, f"float8_{name[2:]}")) for name in BYTE_FLOAT_TYPES}
-NUMPY_DTYPES = frozenset(_NUMPY.values())
-"""The dtypes that kernels compute in."""
-
 _NAMES = {dtype: name for name, dtype in _NUMPY.items()}
+_ML_DTYPES = {"bf16": "bfloat16"} | {name: f"float8_{name[2:]}" for name in BYTE_FLOAT_TYPES}
+"""The dtypes of ml_dtypes, which is imported for them alone, because it adds its names to NumPy's tables."""
+
+_COMPUTED = (*_NUMPY, "bf16")
+"""The dtypes that kernels compute in."""
 
 FLOATS = ("bf16", "f16", "f32", "f64")
 WEAK = {"weak_bool": "i1", "weak_int": "i64", "weak_float": "f64"}
@@ -64,9 +63,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """
     if name.startswith("bits"):
         return np.dtype(object)
-    if name not in _NUMPY:
-        raise KernelError(f"kernels do not support the dtype {name}\nuse one of {', '.join(sorted(_NUMPY))}")
-    return _NUMPY[name]
+    if name not in _COMPUTED:
+        one_of = ", ".join(sorted(_COMPUTED))
+        raise KernelError(f"kernels do not support the dtype {name}\nuse one of {one_of}")
+    return _NUMPY.get(name) or _ml_dtype(name)
 
 
 def stored_dtype(name: str) -> np.dtype[Any]:
@@ -77,7 +77,28 @@ def stored_dtype(name: str) -> np.dtype[Any]:
     Raises:
         KernelError: kernels do not support a dtype of this name.
     """
-    return _STORED.get(name) or numpy_dtype(name)
+    return _ml_dtype(name) if name in _ML_DTYPES else numpy_dtype(name)
+
+
+@cache
+def _ml_dtype(name: str) -> np.dtype[Any]:
+    import ml_dtypes
+
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[name]))
+    return dtype
+
+
+def is_computed(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels compute in a NumPy dtype."""
+    return _name(dtype) is not None
+
+
+def _name(dtype: np.dtype[Any]) -> str | None:
+    if dtype in _NAMES:
+        return _NAMES[dtype]
+    if dtype.name == _ML_DTYPES["bf16"] and dtype == _ml_dtype("bf16"):
+        return "bf16"
+    return None
 
 
 def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
@@ -90,17 +111,17 @@ def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
     Raises:
         KernelError: kernels do not compute in this dtype.
     """
-    if dtype not in _NAMES:
-        native = dtype.newbyteorder("=")
-        fix = (
-            f"convert it: {of or 'x'}.astype({native.name!r})"
-            if native in _NAMES
-            else f"use one of {', '.join(sorted(_NUMPY))}"
-        )
-        if of:
-            raise KernelError(f"{of} is {dtype}, which kernels do not support\n  {fix}")
-        raise KernelError(f"kernels do not support {dtype}\n{fix}")
-    return _NAMES[dtype]
+    if (name := _name(dtype)) is not None:
+        return name
+    native = dtype.newbyteorder("=")
+    fix = (
+        f"convert it: {of or 'x'}.astype({native.name!r})"
+        if is_computed(native)
+        else f"use one of {', '.join(sorted(_COMPUTED))}"
+    )
+    if of:
+        raise KernelError(f"{of} is {dtype}, which kernels do not support\n  {fix}")
+    raise KernelError(f"kernels do not support {dtype}\n{fix}")
 
 
 def argument(name: str, value: object) -> ArrayArg | ScalarArg:

@@ -173,8 +173,8 @@ class _Call:
         recorded, mask = self.recorded, self.mask
         if any(recorded.bare) or 0 in self.dims or any(x.shape != self.dims for x in targets):
             return False
-        dtypes = [x.dtype for x in (*self.arrays.values(), *targets)]
-        if not all(map(_is_computed, dtypes)) or sum(x.nbytes for x in targets) < LEAST_BYTES:
+        held = [x.dtype for x in (*self.arrays.values(), *targets)]
+        if not all(map(dtypes.is_computed, held)) or sum(x.nbytes for x in targets) < LEAST_BYTES:
             return False
         ins: dict[str, Any] = dict(self.arrays)
         if recorded.stages:
@@ -299,11 +299,7 @@ class _Call:
 
 def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
     """The elements that a mask keeps, in a dtype that kernels write; they convert back unchanged."""
-    return held if _is_computed(held.dtype) else held.astype(dtype)
-
-
-def _is_computed(dtype: np.dtype[Any]) -> bool:
-    return dtype in dtypes.NUMPY_DTYPES
+    return held if dtypes.is_computed(held.dtype) else held.astype(dtype)
 
 
 def _stand_in(x: Any) -> Any:
