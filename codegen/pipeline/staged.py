@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_disjoint
 from codegen.ir.lines import LINE_BYTES
-from codegen.maps.block_grid import BlockGrid, Dims, Ends
+from codegen.maps.block_grid import Ends
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table, repeated
@@ -27,6 +27,7 @@ from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
+from codegen.schedule.stages import Stages
 from codegen.support.dataclasses import dataclass
 
 SOURCE, DESTINATION, BLOCK = range(3)
@@ -37,29 +38,26 @@ SOURCE, DESTINATION, BLOCK = range(3)
 class StagedProgram:
     """A copy in two stages, block by block.
 
-    pads         writes the padding; None if there is none to write
-    grid         the blocks
-    strides      bytes from one block to the next along each dimension, of the source and of the destination
-    programs     the stages of each kind of block, for a block at the first position
-    bounds       the bytes of source and destination that may be touched
-    block_bytes  the size of the array in cache
-    prefetches   whether the first stage of each block prefetches the source of the next one
-    requests     two launches, or fewer, that request the source of each kind of block: they run after each
-                 stage of the block before
-    inside_lines the program for destinations that begin inside a line; None if this one is as fast
-    tables       the calls of all blocks, by where in a line a destination begins; made when first needed
+    direct    the copy in one pass
+    stages    the blocks, and how each of them is copied
+    programs  the stages of each kind of block, for a block at the first position
+    requests  two launches, or fewer, that request the source of each kind of block: they run after each
+              stage of the block before
+    pads      writes the padding; None if there is none to write
+    tables    the calls of all blocks, by where in a line a destination begins; made when first needed
     """
 
-    pads: CopyProgram | None
-    grid: BlockGrid
-    strides: tuple[Dims, Dims]
+    direct: CopyProgram
+    stages: Stages
     programs: Mapping[Ends, tuple[CopyProgram, CopyProgram]]
-    bounds: tuple[Bounds, Bounds]
-    block_bytes: int
-    prefetches: bool = False
-    requests: Mapping[Ends, tuple[Launch, ...]] = field(default_factory=dict)
-    inside_lines: CopyProgram | None = None
+    requests: Mapping[Ends, tuple[Launch, ...]]
+    pads: CopyProgram | None = None
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def bounds(self) -> tuple[Bounds, Bounds]:
+        """The bytes of source and destination that may be touched."""
+        return self.direct.bounds
 
     def run(
         self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
@@ -107,7 +105,7 @@ class StagedProgram:
 
     def _other(self, dst: int) -> CopyProgram | None:
         """The program that runs instead for a destination."""
-        return self.inside_lines if dst % LINE_BYTES else None
+        return self.direct if self.stages.on_lines and dst % LINE_BYTES else None
 
     def table(self, dst: int) -> CallTable:
         """The calls of every block, for a destination that begins in its line where this one does.
@@ -122,8 +120,9 @@ class StagedProgram:
 
     def _table(self, line: int) -> CallTable:
         """The calls of one block of each kind, repeated for the others of that kind."""
-        (src, dst), kinds = map(self.grid.offsets, self.strides), self.grid.kinds()
-        ends = *self.grid.ends(), None
+        grid, block_bytes = self.stages.grid, self.stages.block_bytes
+        (src, dst), kinds = map(grid.offsets, self.stages.steps), grid.kinds()
+        ends = *grid.ends(), None
         following = np.append(kinds[1:], len(ends) - 1)
         ahead, aligned = np.diff(src, append=src[-1:]), (line + dst) % LINE_BYTES == 0
         first, like = _like((kinds, following, ahead, aligned))
@@ -131,11 +130,11 @@ class StagedProgram:
             self._calls(ends[kinds[k]], ends[following[k]], int(ahead[k]), int(src[k]), int(dst[k]))
             for k in first
         ]
-        once = call_table(groups, (0, line), self.bounds, (self.block_bytes,))
+        once = call_table(groups, (0, line), self.bounds, (block_bytes,))
         moved = np.zeros((len(src), 3), np.int64)
         for side, offsets in enumerate((src, dst)):
             moved[:, side] = offsets - offsets[first][like]
-        return repeated(once, like, moved, (*self.bounds, (0, self.block_bytes)))
+        return repeated(once, like, moved, (*self.bounds, (0, block_bytes)))
 
     def _calls(self, kind: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
         """The launches of both stages of a block, and those that request the block that follows."""
@@ -149,25 +148,19 @@ class StagedProgram:
 
     def _reading(self, inwards: CopyProgram, ahead: int) -> tuple[Launch, ...]:
         launches = inwards.launches
-        return tuple(with_prefetch(x, ahead) for x in launches) if self.prefetches else launches
+        return tuple(with_prefetch(x, ahead) for x in launches) if self.stages.ahead == "rows" else launches
 
     def __str__(self) -> str:
-        _, extents = self.grid.box(next(iter(self.programs)))
-        cut = "x".join(str(n) for n in extents if n > 1) or "1"
-        once = "; in one pass if the destination begins inside a line" if self.inside_lines else ""
-        return (
-            f"{self.blocks} of {cut}, each copied into {self.block_bytes} bytes in cache and from there{once}"
-        )
+        return str(self.stages)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The fields without the tables, which hold addresses of this process."""
-        kept = self.pads, self.grid, self.strides, self.programs, self.bounds, self.block_bytes
-        return StagedProgram, (*kept, self.prefetches, self.requests, self.inside_lines)
+        return StagedProgram, (self.direct, self.stages, self.programs, self.requests, self.pads)
 
     @property
     def blocks(self) -> int:
         """The number of blocks."""
-        return prod(self.grid.counts)
+        return prod(self.stages.grid.counts)
 
     @property
     def fills_bytes(self) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from codegen.frontend.box_copy import copied_box
 from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.compile_stages import compile_stage, compile_stages, outgrows_caches
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.faults import planned
+from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule.candidates import STAGES_TRIED, StageChoice
-from codegen.schedule.choose_stages import LEAST_STAGED_BYTES
+from codegen.schedule.stages import LEAST_STAGED_BYTES, STAGES_TRIED, BoxSchedule, SinglePass, Stages
 from codegen.support.locks import compiler_lock
 
 
@@ -54,49 +58,58 @@ def _staged(
     unpacked_from: PermutedMap | None,
     pick: PickCopy | None,
 ) -> StagedProgram | None:
-    how = direct, source, target, packed_as, unpacked_from
     src, dst = direct.src, direct.dst
-    footprint, guess = footprint_bytes(src, dst), staged_by(*how)
-    found = [guess]
-    if pick and footprint >= LEAST_STAGED_BYTES:
-        found += [staged_by(*how, choice) for choice in STAGES_TRIED]
-    staged = [program for program in found if program]
+    footprint = footprint_bytes(src, dst)
+    if footprint < LEAST_STAGED_BYTES:
+        return None
+    boxes, streams = box_schedules(direct), outgrows_caches(footprint)
+    copy = SinglePass(src, dst, source, target, boxes, footprint, streams)
+    stages_of = _chooser(direct, copy, packed_as, unpacked_from)
+    guess = stages_of(copy)
+    found = [guess, *(stages_of(replace(copy, choice=choice)) for choice in STAGES_TRIED if pick)]
+    staged = [compile_stages(stages, direct) for stages in found if stages]
     if staged and padding is not None:
         options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint))
         wanted = CopyRequest(src, dst, source, target, padding=padding, options=options, apart=True)
-        apart = compile_copy(wanted)
-        staged = [replace(program, pads=apart.pads_only()) for program in staged]
+        pads = compile_copy(wanted).pads_only()
+        staged = [replace(program, pads=pads) for program in staged]
     if pick is None or not staged:
         return staged[0] if staged else None
     chosen = pick([staged[0], direct, *staged[1:]] if guess else [direct, *staged])
     return chosen if isinstance(chosen, StagedProgram) else None
 
 
-def staged_by(
-    direct: CopyProgram,
-    source: Element,
-    target: Element,
-    packed_as: PermutedMap | None,
-    unpacked_from: PermutedMap | None,
-    choice: StageChoice | None = None,
-) -> StagedProgram | None:
-    """The copy of the elements; each kind is imported when needed, since few processes need more than one.
-
-    choice: how it runs, whether or not two stages seem faster; None if it is a guess
-    """
-    permuted = packed_as or unpacked_from
-    if permuted:
-        with compiler_lock:
-            from codegen.pipeline.stage_permuted import in_periods
-        return in_periods(direct, source, permuted, packs=packed_as is not None, choice=choice)
-    if source.name != target.name:
-        with compiler_lock:
-            from codegen.pipeline.stage_conversions import in_converted_blocks
-        return in_converted_blocks(direct, source, target, choice)
-    if direct.src.slots is None and direct.dst.slots is None:
-        with compiler_lock:
-            from codegen.pipeline.stage_digits import in_digits
-        return in_digits(direct, source, choice)
+def _chooser(
+    direct: CopyProgram, copy: SinglePass, packed_as: PermutedMap | None, unpacked_from: PermutedMap | None
+) -> Callable[[SinglePass], Stages | None]:
+    """What chooses the stages of such a copy; imported when needed, since few processes need several."""
     with compiler_lock:
-        from codegen.pipeline.stage_boxes import in_boxes
-    return in_boxes(direct, source, target, choice)
+        if permuted := packed_as or unpacked_from:
+            from codegen.schedule.choose_permuted import period_stages
+
+            return partial(period_stages, layout=permuted, packs=packed_as is not None)
+        converts = copy.source.name != copy.target.name
+        if not converts and not (copy.src.slots is None and copy.dst.slots is None):
+            from codegen.schedule.choose_stages import box_stages
+
+            return box_stages
+        boxes = direct.boxed.boxes
+        if len(boxes) != 1 or boxes[0].tables or copy.dst.unit_bits != 8:
+            return lambda _: None
+        (box,) = run_passes(NORMALIZE, copied_box(direct.boxed, boxes[0], copy.source, copy.target), None)
+        digits = tuple((axis.extent, axis.src, axis.dst) for axis in box.axes)
+        if converts:
+            from codegen.schedule.choose_conversion import conversion_stages
+
+            return partial(conversion_stages, digits=digits, starts=(box.src, box.dst))
+        from codegen.schedule.choose_digits import digit_stages
+
+        return partial(
+            digit_stages, digits=digits, schedules=lambda stage: box_schedules(compile_stage(stage))
+        )
+
+
+def box_schedules(program: CopyProgram) -> list[BoxSchedule]:
+    """How a copy in one pass moves each of its boxes, padding aside."""
+    moves = (x for x in program.launches if x.fill is None)
+    return [BoxSchedule(x.step.box, x.step.schedule, x.tables) for x in moves]

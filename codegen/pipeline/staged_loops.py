@@ -19,9 +19,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, map_range
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.pipeline.compile_stages import compile_stage, outgrows_caches
 from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.stage_boxes import box_stage, bytes_held
-from codegen.pipeline.stages import outgrows_caches
 from codegen.runtime.call_tables import (
     CALL_FIELDS,
     Bounds,
@@ -35,7 +34,8 @@ from codegen.runtime.kernel import Kernel
 from codegen.runtime.loop_kernel import BoundKernel
 from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
-from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
+from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid, pitched_map
+from codegen.schedule.stages import Stage, block_map, bytes_held, held_element, steps_of
 from codegen.support.caching import Cache
 from codegen.support.dataclasses import dataclass
 
@@ -111,7 +111,7 @@ class StagedLoops:
         self._count = len(staged) + len(direct)
         # Calls get the addresses of the operands, followed by those of the blocks in cache.
         self._cached = {k: self._count + n for n, k in enumerate(staged)}
-        self._steps = {k: _steps(grid, x.access) for k, x in staged.items()}
+        self._steps = {k: steps_of(grid, x.access) for k, x in staged.items()}
         self.reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
         self.writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
         self._fills_bytes = all(copies.fills_bytes for copies in self.writes.values())
@@ -222,18 +222,15 @@ def _kinds(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:
     return ((ends, grid.box(ends)[1]) for ends in grid.ends())
 
 
-def _steps(grid: BlockGrid, access: AccessMap) -> Dims:
-    steps = grid.steps(access)
-    assert steps is not None
-    return steps
-
-
 def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> BlockCopies:
-    access = operand.access
+    access, element, held = operand.access, operand.element, held_element(operand.element)
     low, high = map_range(access)
-    streams = not reads and outgrows_caches(2 * ((high - low) * access.unit_bits // 8))
-    programs = {
-        ends: box_stage(access, operand.element, grid, ends, reads=reads, streams=streams)
-        for ends in grid.ends()
-    }
-    return BlockCopies(programs)
+    streams = outgrows_caches(2 * ((high - low) * access.unit_bits // 8))
+
+    def stage(ends: Ends, extents: Dims) -> Stage:
+        there, cached = block_map(access, grid, ends), pitched_map(extents, element)
+        if reads:
+            return Stage(there, cached, element, held, into_cache=True)
+        return Stage(cached, there, held, element, streams)
+
+    return BlockCopies({ends: compile_stage(stage(ends, extents)) for ends, extents in _kinds(grid)})

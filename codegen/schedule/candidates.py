@@ -36,7 +36,6 @@ from codegen.schedule.schedule import (
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
-from codegen.support.dataclasses import dataclass
 
 MOST_CANDIDATES = 24
 """Each candidate may need a kernel, which takes a second to compile at most."""
@@ -49,28 +48,6 @@ ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 
 LEAST_RUN_BYTES = 16
 """Runs that were widened to elements of at least this size are also measured as runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageChoice:
-    """How a copy in two stages runs.
-
-    part             blocks have 1/part of the largest size that stays in cache
-    reads, writes    the number of the `candidates` that the boxes of the stage into the cache take, and those
-                     of the stage out of it; the first if there are fewer
-    """
-
-    part: int = 1
-    reads: int = 0
-    writes: int = 0
-
-
-STAGES_TRIED = (
-    StageChoice(),
-    StageChoice(part=2),
-    *(choice for k in range(1, 4) for choice in (StageChoice(reads=k), StageChoice(writes=k))),
-)
-"""The most promising first: the largest blocks and half of them, then other schedules of one stage."""
 
 
 def candidates(

@@ -8,16 +8,17 @@ are prefetched meanwhile.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid
-from codegen.maps.refine import Box
+from codegen.schedule.choose_grid import pitched_map
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import TransposeSchedule
-from codegen.support.dataclasses import dataclass
+from codegen.schedule.schedule import TileSize, TransposeSchedule
+from codegen.schedule.stages import SinglePass, Stages
 
 BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
@@ -53,61 +54,46 @@ MOST_BLOCKS = 1 << 16
 """More blocks would need a table of some MiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConversionBlocks:
-    """The digits of a conversion that transposes, and its blocks.
+def conversion_stages(copy: SinglePass, digits: Sequence[Digit], starts: tuple[int, int]) -> Stages | None:
+    """A large copy of one box in blocks, if elements become narrower and are transposed past the cache.
 
-    digits  the digits around the blocks, then the one along which the destination is contiguous (rows), then
-            the one along which the source is (columns)
-    grid    the blocks over these digits
-
-    If result rows begin lines, blocks hold only a few lines of each. Where the destination begins inside a
-    line, the copy is 1.3 to 2.3 times as fast in one pass (f32 to bf16 and f16, f64 to f32, Zen 4, 2026-11).
+    digits: of the copy, in the order of the destination. starts: the first byte of each side. Any copy that
+    fits blocks has some if a choice is given. With many ways, f64 to f32 gains a twentieth, f32 to bf16 a
+    half. Conversions to wider elements gain nothing. Where the destination begins inside a line, a copy whose
+    result rows begin lines is 1.3 to 2.3 times as fast in one pass (f32 to bf16 and f16, f64 to f32, Zen 4,
+    2026-11).
     """
-
-    digits: tuple[Digit, ...]
-    grid: BlockGrid
-
-    @property
-    def on_lines(self) -> bool:
-        """Whether result rows begin lines if the destination does."""
-        return self.digits[-1][2] % LINE_BYTES == 0
-
-
-def conversion_blocks(
-    box: Box,
-    widths: tuple[int, int],
-    transposes: Sequence[TransposeSchedule | None],
-    footprint: int,
-    part: int | None = None,
-) -> ConversionBlocks | None:
-    """The blocks of a large copy of one box, if elements become narrower and are transposed past the cache.
-
-    widths: bytes per element of the source and of the destination. footprint: bytes that the copy reads and
-    writes. part: any copy that fits blocks has some, with 1/part of the rows. With many ways, f64 to f32
-    gains a twentieth, f32 to bf16 a half. Conversions to wider elements gain nothing.
-    """
-    if box.tables or (part is None and not _may_gain(widths, transposes, footprint)):
+    wide, narrow = copy.source.bits // 8, copy.target.bits // 8
+    transposes, guesses = [x.schedule.transpose for x in copy.boxes], copy.choice is None
+    if guesses and not _may_gain((wide, narrow), transposes, copy.footprint):
         return None
-    digits = _joined([d for d in box.digits if d[0] > 1])
-    row = next((d for d in digits if d[2] == widths[1]), None)
-    column = next((d for d in digits if d[1] == widths[0]), None)
+    row = next((d for d in digits[::-1] if d[2] == narrow), None)
+    column = next((d for d in digits[::-1] if d[1] == wide), None)
     if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
         return None
     in_place = not any(x and x.stage for x in transposes)
-    if part is None and in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
+    if guesses and in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
         return None
-    others = tuple(d for d in digits if d not in (row, column))
-    all_digits = (*others, row, column)
     few_ways = machine().first_cache_ways < MANY_WAYS
     in_lines = few_ways and column[2] % LINE_BYTES == 0 and column[0] >= LONG_ROWS[1]
-    narrow = widths[1] <= MOST_TARGET_BYTES and (in_lines or widths[0] >= LEAST_SOURCE_BYTES)
-    if part is None and few_ways and not narrow:
+    pays = narrow <= MOST_TARGET_BYTES and (in_lines or wide >= LEAST_SOURCE_BYTES)
+    if guesses and few_ways and not pays:
         return None
     rows, columns = LONG_ROWS if in_lines else BLOCK
-    extents = (*(1 for _ in others), rows // (part or 1), columns)
-    grid = BlockGrid(tuple(n for n, _, _ in all_digits), extents, merges=True)
-    return ConversionBlocks(all_digits, grid) if prod(grid.counts) <= MOST_BLOCKS else None
+    block = rows // copy.part, columns
+    others = [d for d in digits[::-1] if d not in (row, column)]
+    dims = tuple(n for n, _, _ in (*others, row, column))
+    grid = BlockGrid(dims, (*(1 for _ in others), *block), merges=True)
+    if prod(grid.counts) > MOST_BLOCKS:
+        return None
+    # The destination is written past the caches. Rows are converted in one way only.
+    choice = replace(copy.choice, reads=0) if copy.choice else None
+    over = replace(copy.over((*others, row, column), starts), streams=True, choice=choice)
+    kinds = {
+        ends: over.through(grid, ends, pitched_map(grid.box(ends)[1], copy.target), TileSize(*block))
+        for ends in grid.ends()
+    }
+    return over.in_blocks(grid, kinds, "rows", on_lines=guesses and column[2] % LINE_BYTES == 0)
 
 
 def _may_gain(
@@ -116,13 +102,3 @@ def _may_gain(
     """Whether elements of a large copy become narrower and are transposed past the cache."""
     narrows = footprint >= LEAST_CONVERTED_BYTES and widths[1] < widths[0]
     return narrows and bool(transposes) and all(x and x.stream for x in transposes)
-
-
-def _joined(digits: list[Digit]) -> list[Digit]:
-    """Digits that follow each other on both sides as one, the most minor of the destination first."""
-    out: list[Digit] = []
-    for extent, src, dst in sorted(digits, key=lambda d: abs(d[2])):
-        if out and (src, dst) == (out[-1][0] * out[-1][1], out[-1][0] * out[-1][2]):
-            extent, src, dst = out[-1][0] * extent, *out.pop()[1:]
-        out.append((extent, src, dst))
-    return out

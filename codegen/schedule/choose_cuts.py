@@ -11,7 +11,7 @@ from codegen.schedule.choose_inner import inner_loops
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize
-from codegen.schedule.thresholds import Thresholds
+from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 from codegen.support.dataclasses import dataclass
 
@@ -116,9 +116,8 @@ def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedul
     cut = whole.transpose
     if cut is None:
         raise AssertionError("only transposes are split")
-    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
     size = (cut.strips or TileSize(*cut.tile)) if whole.sized else None
-    thresholds = always if cut.stream else never
+    thresholds = ALWAYS_STREAM if cut.stream else NEVER_STREAM
     return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
 
 

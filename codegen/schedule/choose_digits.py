@@ -15,13 +15,15 @@ from typing import TypeAlias
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.maps.block_grid import BlockGrid, Dims
+from codegen.maps.block_grid import BlockGrid, Dims, Ends
+from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.choose_cache_blocks import Panel
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
-from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import STRIP
+from codegen.schedule.stages import BoxSchedule, SinglePass, Stage, Stages, cached_map
+from codegen.support.lookups import expect
 
 Order: TypeAlias = tuple[int, ...]
 """The numbers of digits, outermost first."""
@@ -62,6 +64,39 @@ TRANSPOSE_CYCLES = {1: 2.5, 2: 2.0}
 
 SCATTERED = 1.5
 """How much slower transposes are that write to memory: they write parts of many lines at a time."""
+
+
+def digit_stages(
+    copy: SinglePass, digits: Sequence[Digit], schedules: Callable[[Stage], Sequence[BoxSchedule]]
+) -> Stages | None:
+    """The copy between two strided arrays in blocks; None if one pass is as fast, or if no blocks fit.
+
+    digits     of the copy, in the order of the destination
+    schedules  how a stage moves each of its boxes
+    """
+    if not may_stage_digits(len(digits), copy.footprint) or copy.src.base or copy.dst.base:
+        return None
+    if any(src <= 0 or dst <= 0 for _, src, dst in digits):
+        return None
+    if copy.choice is None and not may_be_slow(copy.boxes):
+        return None
+    width = copy.target.bits // 8
+    grid = digit_grid(digits, width, copy.part)
+    if grid is None:
+        return None
+    over = copy.over(digits, (0, 0))
+
+    def stages(order: Order, ends: Ends) -> tuple[Stage, Stage]:
+        strides = cached_strides(digits, grid.extents, order, width)
+        return over.through(grid, ends, cached_map(grid.box(ends)[1], strides, copy.target))
+
+    first = expect(grid.ends(), "a block", grid)
+    order, cycles = order_in_cache(
+        digits, width, lambda order: staged_cycles(*map(schedules, stages(order, first)))
+    )
+    if copy.choice is None and not goes_in_digits(copy.boxes, digits, grid.extents, cycles):
+        return None
+    return over.in_blocks(grid, {ends: stages(order, ends) for ends in grid.ends()})
 
 
 def may_be_slow(boxes: Sequence[BoxSchedule]) -> bool:
@@ -215,8 +250,8 @@ def _in_run(digits: Sequence[Digit], width: int, side: int, run: int) -> Dims:
     return tuple(extents)
 
 
-def cached_strides(digits: Sequence[Digit], extents: Dims, order: Order, width: int) -> tuple[Dims, int]:
-    """The strides in bytes of a block in cache, and its size: dense, except that rows share no cache sets.
+def cached_strides(digits: Sequence[Digit], extents: Dims, order: Order, width: int) -> Dims:
+    """The strides in bytes of a block in cache: dense, except that rows share no cache sets.
 
     digits, width  as in `cached_orders`; a row has all digits that are contiguous on one side
     """
@@ -226,7 +261,7 @@ def cached_strides(digits: Sequence[Digit], extents: Dims, order: Order, width: 
             size, padded = (-(-size // LINE_BYTES) | 1) * LINE_BYTES, True
         strides[k] = size
         size *= extents[k]
-    return tuple(strides), size
+    return tuple(strides)
 
 
 def _follow(outer: Digit, inner: Digit) -> bool:

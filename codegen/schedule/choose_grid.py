@@ -9,10 +9,12 @@ from typing import TypeAlias
 import numpy as np
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, logical_roots, map_offset
 from codegen.maps.block_grid import BlockGrid, Dims, grains
 from codegen.maps.digit_trees import Leaf, ceil_div
 from codegen.schedule.machine import machine
+from codegen.schedule.stages import bytes_held, cached_map
 
 BLOCK_BYTES = 384 << 10
 """Most bytes of a block, on any machine."""
@@ -150,6 +152,11 @@ def block_strides(extents: Dims, itemsize: int) -> Dims:
 def block_bytes(extents: Dims, itemsize: int) -> int:
     """Bytes of a block with these strides: (24, 16), 4 -> 1536"""
     return block_strides((1, *extents), itemsize)[0]
+
+
+def pitched_map(extents: Dims, element: Element) -> AccessMap:
+    """A block in cache with these strides."""
+    return cached_map(extents, block_strides(extents, bytes_held(element)), element)
 
 
 def stays_near(extents: Dims, itemsize: int) -> bool:

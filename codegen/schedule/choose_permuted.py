@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.maps.access import AccessMap
 from codegen.maps.block_grid import BlockGrid, Dims
-from codegen.maps.permuted import PermutedMap, block_digits
+from codegen.maps.digit_trees import Leaf
+from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unpermuted_map
 from codegen.schedule.choose_grid import has_few_kinds
-from codegen.schedule.choose_stages import LEAST_STAGED_BYTES, BoxSchedule
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import TileSize
+from codegen.schedule.stages import BoxSchedule, SinglePass, Stages, block_map, bytes_held
+from codegen.support.lookups import Known
 
 BLOCK_BYTES = 256 << 10
 """Most bytes of a block, on any machine."""
@@ -26,16 +29,41 @@ MOST_COLUMNS = 1 << 12
 64. f16 packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by these (Zen 5, 2026-11)."""
 
 
-def permuted_grid(
-    layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int, part: int = 1
-) -> BlockGrid | None:
-    """The blocks of a permuted layout of an array with these strides; None if none fill periods.
+def period_stages(copy: SinglePass, layout: PermutedMap, *, packs: bool) -> Stages | None:
+    """The copy between a strided array and a permuted layout in blocks; None if one pass is as fast.
 
-    part: blocks have 1/part of the largest size
+    packs: whether the destination is the permuted side
     """
-    extents = _extents(layout, dims, strides, part * itemsize)
-    grid = BlockGrid(dims, extents) if extents else None
-    return grid if grid and has_few_kinds(grid) else None
+    array, storage = (copy.src, copy.dst) if packs else (copy.dst, copy.src)
+    strides, itemsize = _strides(array), bytes_held(copy.target)
+    if strides is None or (copy.choice is None and not goes_in_periods(copy.boxes, packs=packs)):
+        return None
+    extents = _extents(layout, array.dims, strides, copy.part * itemsize)
+    grid = BlockGrid(array.dims, extents) if extents else None
+    steps = grid.steps(storage) if grid and has_few_kinds(grid) else None
+    if grid is None or steps is None or any(step % (layout.period * itemsize) for step in steps):
+        return None
+    kinds = {}
+    for ends in grid.ends():
+        _, extents = grid.box(ends)
+        digits = block_digits(layout, extents)
+        if digits is None:
+            return None
+        plain = block_map(array, grid, ends), unpermuted_map(layout, extents, digits, copy.target.bits)
+        periods = period_maps(layout, digits, copy.target.bits)
+        if packs:
+            kinds[ends] = copy.stages(plain, periods, (packing_tile(itemsize), None))
+        else:
+            kinds[ends] = copy.stages(periods[::-1], plain[::-1])
+    return copy.in_blocks(grid, kinds)
+
+
+def _strides(array: AccessMap) -> Dims | None:
+    """The strides in bytes of a strided array; None for another layout."""
+    found = Known((r.dims, r.tree.stride) for r in array.roots if isinstance(r.tree, Leaf))
+    if array.base or array.unit_bits != 8 or len(found) != len(array.dims):
+        return None
+    return tuple(found[(d,)] for d in range(len(array.dims)))
 
 
 def _extents(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> Dims | None:
@@ -64,17 +92,15 @@ def _even(count: int, room: int) -> int:
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
-def goes_in_periods(boxes: Sequence[BoxSchedule], footprint: int, *, packs: bool) -> bool:
+def goes_in_periods(boxes: Sequence[BoxSchedule], *, packs: bool) -> bool:
     """Whether blocks are faster: where most bytes are transposed, or are read from the storage box by box.
 
-    footprint: bytes that the copy reads and writes. packs: whether it writes the storage.
+    packs: whether the copy writes the storage
 
     Transposed boxes run at 0.03 to 0.3 of memcpy, blocks at 0.3 to 0.65. Lines assembled from chunks of the
     storage run at 0.35 to 0.6, blocks at 0.6 to 0.85 (Zen 5, 2026-11). Gathered lines need no blocks, nor do
     chunks that are written to the storage.
     """
-    if footprint < LEAST_STAGED_BYTES:
-        return False
     modes = {box.schedule.mode for box in boxes}
     return bool(modes) and "gather" not in modes and not (packs and modes <= {"chunks", "run"})
 

@@ -1,4 +1,4 @@
-"""Choose which copies are staged: copied block by block into an array in cache, and from there.
+"""Choose which copies between two layouts run in blocks, each unpacked into cache and packed from there.
 
 The decision looks at the copy in one pass: its boxes, the schedules of their nests, and their tables.
 """
@@ -11,15 +11,10 @@ from math import prod
 import numpy as np
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import StridedBox
-from codegen.maps.refine import PairTable
+from codegen.schedule.choose_grid import common_grid, pitched_map, stays_in_cache, stays_near
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import Schedule
-from codegen.support.dataclasses import dataclass
-
-LEAST_STAGED_BYTES = 1 << 20
-"""Least bytes read and written of a staged copy: smaller copies would have few blocks."""
+from codegen.schedule.stages import BoxSchedule, SinglePass, Stages, bytes_held
 
 MOST_DENSE_BYTES = 4
 """Wider elements are staged in panels fast enough."""
@@ -41,31 +36,27 @@ SHORT_CHUNK_BYTES = 4 * LINE_BYTES
 s8 T(32,1) to T(4,1) on odd shapes: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoxSchedule:
-    """A box of the copy in one pass, its schedule, and the tables of offsets around it."""
+def box_stages(copy: SinglePass) -> Stages | None:
+    """The copy of elements as they are in blocks; None if one pass is as fast, or if no blocks fit.
 
-    box: StridedBox
-    schedule: Schedule
-    tables: tuple[PairTable, ...]
-
-    @property
-    def bytes_moved(self) -> int:
-        """Bytes that the box writes at all entries of the tables."""
-        return prod(t.extent for t in self.tables) * self.box.size_bytes
-
-    @property
-    def width(self) -> int:
-        """Full bytes per element; 0 for packed elements."""
-        return self.box.target.bits // 8
-
-
-def goes_in_boxes(boxes: Sequence[BoxSchedule], footprint: int) -> bool:
-    """Whether a copy between two layouts is faster as blocks of the array, each unpacked and packed.
-
-    footprint: bytes that the copy reads and writes.
+    Blocks are boxes after which both layouts repeat, so a few programs serve all of them. The same bytes move
+    through memory as in one pass, because the array in cache is small.
     """
-    if not boxes or footprint < LEAST_STAGED_BYTES:
+    if copy.choice is None and not goes_in_boxes(copy.boxes):
+        return None
+    layouts, itemsize = (copy.src, copy.dst), bytes_held(copy.source)
+    grid = common_grid(copy.src.dims, layouts, itemsize, copy.part, far=copy.streams)
+    if grid is None or not stays_in_cache(grid.extents, itemsize):
+        return None
+    cached = {ends: pitched_map(grid.box(ends)[1], copy.source) for ends in grid.ends()}
+    kinds = {ends: copy.through(grid, ends, x) for ends, x in cached.items()}
+    near = copy.streams and stays_near(grid.extents, itemsize)
+    return copy.in_blocks(grid, kinds, "lines" if near else "")
+
+
+def goes_in_boxes(boxes: Sequence[BoxSchedule]) -> bool:
+    """Whether a copy between two layouts is faster as blocks of the array, each unpacked and packed."""
+    if not boxes:
         return False
     largest = max(boxes, key=lambda box: box.bytes_moved)
     return moves_little(largest) or moves_small_tiles(largest)

@@ -16,3 +16,4 @@ class Thresholds:
 
 
 DEFAULT_THRESHOLDS = Thresholds()
+ALWAYS_STREAM, NEVER_STREAM = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)

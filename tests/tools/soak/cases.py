@@ -17,7 +17,7 @@ import tests.tools.strategies as random_of
 from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
-from codegen.pipeline import stage_boxes, stage_digits
+from codegen.pipeline import staged_copy
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
@@ -26,7 +26,6 @@ from codegen.schedule import (
     choose_digits,
     choose_grid,
     choose_joined,
-    choose_permuted,
     choose_shuffle,
     choose_stages,
     choose_tables,
@@ -123,9 +122,8 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_KINDS", (1,)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
-    (stage_boxes, "outgrows_caches", (lambda footprint: True,)),
-    (stage_digits, "outgrows_caches", (lambda footprint: True,)),
-    (stage_digits, "goes_in_digits", (lambda *given: True,)),
+    (staged_copy, "outgrows_caches", (lambda footprint: True,)),
+    (choose_digits, "goes_in_digits", (lambda *given: True,)),
     (choose_digits, "BLOCK_RUN_BYTES", ((512, 128, 32), (100,), (7,))),
     (choose_digits, "PITCH_BYTES", (0, 64)),
 )
@@ -146,8 +144,7 @@ REPEATS = 4
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
     *(
-        (choose_stages, "LEAST_STAGED_BYTES"),
-        (choose_permuted, "LEAST_STAGED_BYTES"),
+        (staged_copy, "LEAST_STAGED_BYTES"),
         (choose_shuffle, "LEAST_SHUFFLED_BYTES"),
     ),
     *((call_limits, "STRIDED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),

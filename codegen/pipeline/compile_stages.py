@@ -1,0 +1,58 @@
+"""Compile the stages of copies."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from codegen.ir.strided_box import StridedBox
+from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
+from codegen.pipeline.program import CopyProgram
+from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.steps import launch_of, step_of
+from codegen.runtime.launch import Launch
+from codegen.schedule.choose_requests import request_boxes, request_schedule
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.stages import Stage, Stages
+from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM
+
+
+def compile_stages(stages: Stages, direct: CopyProgram) -> StagedProgram:
+    """The program of a copy in two stages. direct: the copy in one pass."""
+    programs = {ends: (compile_stage(x), compile_stage(y)) for ends, (x, y) in stages.kinds.items()}
+    requests = {
+        ends: _requests(inwards) for ends, (inwards, _) in programs.items() if stages.ahead == "lines"
+    }
+    return StagedProgram(direct, stages, programs, requests)
+
+
+def compile_stage(stage: Stage) -> CopyProgram:
+    """The program of a stage."""
+    options = CopyOptions(
+        thresholds=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
+        virtual_vector_size=stage.virtual_vector_size,
+        into_cache=stage.into_cache,
+        pick=partial(_numbered, stage.candidate) if stage.candidate else None,
+    )
+    return compile_copy(CopyRequest(stage.src, stage.dst, stage.source, stage.target, options=options))
+
+
+def _numbered(number: int, _: StridedBox, schedules: tuple[Schedule, ...]) -> Schedule:
+    """The schedule with that number, or the first if there are fewer."""
+    return schedules[number] if number < len(schedules) else schedules[0]
+
+
+def _requests(inwards: CopyProgram) -> tuple[Launch, ...]:
+    """The launches that request what the largest box of a program reads."""
+    if not inwards.launches:
+        return ()
+    largest = max(inwards.launches, key=lambda launch: launch.step.box.size_bytes)
+    boxes = request_boxes(largest.step.box)
+    return tuple(launch_of(step_of(x, request_schedule(x)), (largest.bounds[0], (0, 1))) for x in boxes)
+
+
+def outgrows_caches(footprint: int) -> bool:
+    """Whether a copy that reads and writes `footprint` bytes in total should write past the caches."""
+    return footprint >= machine_thresholds(footprint).stream_bytes

@@ -1,0 +1,222 @@
+"""How a copy runs in two stages: block by block into an array in cache, and from there to the destination.
+
+    for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
+
+`choose_permuted`, `choose_conversion` and `choose_digits` choose the blocks of some kinds of copies, and
+`choose_stages` those of all others. Each returns `Stages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Literal, TypeAlias
+
+from codegen.ir.strided_box import Digit, Element, StridedBox
+from codegen.maps.access import AccessMap, strided_map
+from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.maps.refine import PairTable
+from codegen.maps.windows import moved_map, tight_map, window_map
+from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.support.dataclasses import dataclass
+
+LEAST_STAGED_BYTES = 1 << 20
+"""Least bytes read and written of a staged copy: smaller copies would have few blocks."""
+
+Ahead: TypeAlias = Literal["", "rows", "lines"]
+"""How the source of the next block is prefetched: by the rows of this block while they are read, as lines
+that launches of their own request, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageChoice:
+    """How a copy in two stages runs.
+
+    part             blocks have 1/part of the largest size that stays in cache
+    reads, writes    the number of the `candidates` that the boxes of the stage into the cache take, and those
+                     of the stage out of it; the first if there are fewer
+    """
+
+    part: int = 1
+    reads: int = 0
+    writes: int = 0
+
+
+STAGES_TRIED = (
+    StageChoice(),
+    StageChoice(part=2),
+    *(choice for k in range(1, 4) for choice in (StageChoice(reads=k), StageChoice(writes=k))),
+)
+"""The most promising first: the largest blocks and half of them, then other schedules of one stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One part of a copy, or one stage of that part: a copy like any other.
+
+    streams     whether it writes past the caches: never into a block that the next stage reads
+    candidate   as in `StageChoice`
+    into_cache  whether it copies from memory into a block
+    """
+
+    src: AccessMap
+    dst: AccessMap
+    source: Element
+    target: Element
+    streams: bool = False
+    virtual_vector_size: VectorSize | None = None
+    candidate: int = 0
+    into_cache: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """A copy in two stages.
+
+    grid      the blocks
+    steps     bytes from one block to the next along each dimension, of the source and of the destination
+    kinds     the stages of each kind of block, for a block at the first position
+    ahead     how the source of the next block is prefetched
+    on_lines  whether destinations that begin inside a line are copied in one pass instead
+    """
+
+    grid: BlockGrid
+    steps: tuple[Dims, Dims]
+    kinds: Mapping[Ends, tuple[Stage, Stage]]
+    ahead: Ahead = ""
+    on_lines: bool = False
+
+    @property
+    def block_bytes(self) -> int:
+        """The size of the array in cache."""
+        return max(inwards.dst.byte_bounds[1] for inwards, _ in self.kinds.values())
+
+    def __str__(self) -> str:
+        _, extents = self.grid.box(next(iter(self.kinds)))
+        cut = "x".join(str(n) for n in extents if n > 1) or "1"
+        once = "; in one pass if the destination begins inside a line" if self.on_lines else ""
+        count, size = prod(self.grid.counts), self.block_bytes
+        return f"{count} of {cut}, each copied into {size} bytes in cache and from there{once}"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSchedule:
+    """A box of the copy in one pass, its schedule, and the tables of offsets around it."""
+
+    box: StridedBox
+    schedule: Schedule
+    tables: tuple[PairTable, ...]
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that the box writes at all entries of the tables."""
+        return prod(t.extent for t in self.tables) * self.box.size_bytes
+
+    @property
+    def width(self) -> int:
+        """Full bytes per element; 0 for packed elements."""
+        return self.box.target.bits // 8
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePass:
+    """The copy in one pass, which two stages may replace.
+
+    boxes      how it moves each box, padding aside
+    footprint  bytes that it reads and writes
+    streams    whether a copy of that many bytes writes past the caches
+    choice     how two stages run, whether or not they seem faster; None if all that is a guess
+    """
+
+    src: AccessMap
+    dst: AccessMap
+    source: Element
+    target: Element
+    boxes: Sequence[BoxSchedule]
+    footprint: int
+    streams: bool
+    choice: StageChoice | None = None
+
+    @property
+    def part(self) -> int:
+        """As in `StageChoice`."""
+        return self.choice.part if self.choice else 1
+
+    def over(self, digits: Sequence[Digit], starts: tuple[int, int]) -> SinglePass:
+        """The same copy of an array that has these digits as dimensions; starts: of both sides, in bytes."""
+        dims, *strides = zip(*digits, strict=True)
+        src, dst = (
+            moved_map(tight_map(strided_map(dims, steps, (0, 0), element_bits=x.element_bits)), start)
+            for x, steps, start in zip((self.src, self.dst), strides, starts, strict=True)
+        )
+        return replace(self, src=src, dst=dst)
+
+    def stages(
+        self,
+        inwards: tuple[AccessMap, AccessMap],
+        outwards: tuple[AccessMap, AccessMap],
+        sizes: tuple[VectorSize | None, VectorSize | None] = (None, None),
+    ) -> tuple[Stage, Stage]:
+        """The stages of a kind of block, whose elements are converted on the way into the cache.
+
+        sizes: of the super-vectors of each stage
+        """
+        held, choice = held_element(self.target), self.choice or StageChoice()
+        read, write = sizes
+        return (
+            Stage(*inwards, self.source, held, False, read, choice.reads, into_cache=True),
+            Stage(*outwards, held, self.target, self.streams, write, choice.writes),
+        )
+
+    def through(
+        self, grid: BlockGrid, ends: Ends, cached: AccessMap, size: VectorSize | None = None
+    ) -> tuple[Stage, Stage]:
+        """The stages of a kind of block whose array in cache has the map `cached`.
+
+        size: of the super-vectors of the second stage
+        """
+        src, dst = (block_map(x, grid, ends) for x in (self.src, self.dst))
+        return self.stages((src, cached), (cached, dst), (None, size))
+
+    def in_blocks(
+        self,
+        grid: BlockGrid,
+        kinds: Mapping[Ends, tuple[Stage, Stage]],
+        ahead: Ahead = "",
+        *,
+        on_lines: bool = False,
+    ) -> Stages:
+        """The copy in blocks of which each kind has these stages."""
+        return Stages(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
+
+
+def held_element(element: Element) -> Element:
+    """The element as a block holds it: in full bytes."""
+    return Element(element.name, 8 * bytes_held(element))
+
+
+def bytes_held(element: Element) -> int:
+    """Bytes per element in a block: full ones, also for packed elements."""
+    return -(-element.bits // 8)
+
+
+def steps_of(grid: BlockGrid, access: AccessMap) -> Dims:
+    """Bytes from one block to the next along each dimension."""
+    steps = grid.steps(access)
+    if steps is None:
+        raise AssertionError("expected blocks that begin with a byte")
+    return steps
+
+
+def block_map(access: AccessMap, grid: BlockGrid, ends: Ends) -> AccessMap:
+    """The elements of a kind of block, for a block at the first position of the grid."""
+    starts, extents = grid.box(ends)
+    back = -8 * block_offset(grid.first(ends), steps_of(grid, access)) // access.unit_bits
+    return moved_map(tight_map(window_map(access, starts, (1,) * len(extents), extents)), back)
+
+
+def cached_map(extents: Dims, strides: Dims, element: Element) -> AccessMap:
+    """A block in cache, with strides in bytes."""
+    bits = held_element(element).bits
+    return tight_map(strided_map(extents, strides, (0, 0), element_bits=bits))
