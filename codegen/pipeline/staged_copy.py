@@ -29,20 +29,18 @@ def staged_copy(
     *,
     padding: bytes | None = None,
     threads: int = 1,
-    packed_as: PermutedMap | None = None,
-    unpacked_from: PermutedMap | None = None,
+    permuted: PermutedMap | None = None,
     pick: PickCopy | None = None,
 ) -> StagedProgram | None:
     """The same copy in two stages, block by block; None if one pass is as fast.
 
-    direct         the copy in one pass, compiled with the same arguments; it does not swap bytes
-    padding        one element of the padding value, or None to leave padding as it is
-    packed_as      the destination as a permuted layout, if it is one
-    unpacked_from  the source as a permuted layout, if it is one
-    pick           picks one of the programs in one pass and in two; without it the choice is a guess
+    direct    the copy in one pass, compiled with the same arguments; it does not swap bytes
+    padding   one element of the padding value, or None to leave padding as it is
+    permuted  the layout of one side if it is a permuted one, and the other side an array
+    pick      picks one of the programs in one pass and in two; without it the choice is a guess
     """
     return planned(
-        lambda: _staged(direct, source, target, padding, threads, packed_as, unpacked_from, pick),
+        lambda: _staged(direct, source, target, padding, threads, permuted, pick),
         lambda: None,
         CopyRequest(direct.src, direct.dst, source, target),
     )
@@ -54,8 +52,7 @@ def _staged(
     target: Element,
     padding: bytes | None,
     threads: int,
-    packed_as: PermutedMap | None,
-    unpacked_from: PermutedMap | None,
+    permuted: PermutedMap | None,
     pick: PickCopy | None,
 ) -> StagedProgram | None:
     src, dst = direct.src, direct.dst
@@ -64,7 +61,7 @@ def _staged(
         return None
     boxes, streams = box_schedules(direct), outgrows_caches(footprint)
     copy = SinglePass(src, dst, source, target, boxes, footprint, streams)
-    stages_of = _chooser(direct, copy, packed_as, unpacked_from)
+    stages_of = _chooser(direct, copy, permuted)
     guess = stages_of(copy)
     found = [guess, *(stages_of(replace(copy, choice=choice)) for choice in STAGES_TRIED if pick)]
     staged = [compile_stages(stages, direct) for stages in found if stages]
@@ -80,14 +77,14 @@ def _staged(
 
 
 def _chooser(
-    direct: CopyProgram, copy: SinglePass, packed_as: PermutedMap | None, unpacked_from: PermutedMap | None
+    direct: CopyProgram, copy: SinglePass, permuted: PermutedMap | None
 ) -> Callable[[SinglePass], Stages | None]:
     """What chooses the stages of such a copy; imported when needed, since few processes need several."""
     with compiler_lock:
-        if permuted := packed_as or unpacked_from:
+        if permuted:
             from codegen.schedule.choose_permuted import period_stages
 
-            return partial(period_stages, layout=permuted, packs=packed_as is not None)
+            return partial(period_stages, layout=permuted)
         converts = copy.source.name != copy.target.name
         if not converts and not (copy.src.slots is None and copy.dst.slots is None):
             from codegen.schedule.choose_stages import box_stages

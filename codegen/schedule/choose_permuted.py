@@ -29,11 +29,9 @@ MOST_COLUMNS = 1 << 12
 64. f16 packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by these (Zen 5, 2026-11)."""
 
 
-def period_stages(copy: SinglePass, layout: PermutedMap, *, packs: bool) -> Stages | None:
-    """The copy between a strided array and a permuted layout in blocks; None if one pass is as fast.
-
-    packs: whether the destination is the permuted side
-    """
+def period_stages(copy: SinglePass, layout: PermutedMap) -> Stages | None:
+    """The copy between a strided array and a permuted layout in blocks; None if one pass is as fast."""
+    packs = copy.src.slots is None
     array, storage = (copy.src, copy.dst) if packs else (copy.dst, copy.src)
     strides, itemsize = _strides(array), bytes_held(copy.target)
     if strides is None or (copy.choice is None and not goes_in_periods(copy.boxes, packs=packs)):

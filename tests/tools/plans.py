@@ -123,13 +123,13 @@ def random_machine(seed: int, number: int) -> Machine:
     )
 
 
-def random_copy(pick: Pick) -> tuple[CopyRequest, dict[str, PermutedMap | None]]:
+def random_copy(pick: Pick) -> tuple[CopyRequest, PermutedMap | None]:
     """A copy between arrays, or to or from a tiled layout.
 
-    Returns its request, and a swizzled layout by the argument of `staged_copy` that takes it.
+    Returns its request, and the layout if it is swizzled.
     """
     if not chance(pick, 3):
-        return _requested(pick, *_arrays(pick)), {}
+        return _requested(pick, *_arrays(pick)), None
     spec = _spec(pick)
     tiled = access_map(spec), buffer_element(spec)
     if chance(pick, 3):
@@ -145,7 +145,7 @@ def random_copy(pick: Pick) -> tuple[CopyRequest, dict[str, PermutedMap | None]]
         packs, permuted = chance(pick, 2), permuted_map(spec) if isinstance(spec, CuteShape) else None
         (src, source), (dst, target) = (array, tiled) if packs else (tiled, array)
     request = _requested(pick, src, dst, source, target, padded=not chance(pick, 3))
-    return request, {"packed_as" if packs else "unpacked_from": permuted}
+    return request, permuted
 
 
 def _spec(pick: Pick) -> Spec:
@@ -211,9 +211,7 @@ def _strides(pick: Pick, dims: list[int], itemsize: int, *, broadcast: bool) -> 
     return tuple(out)
 
 
-def check_plan(
-    request: CopyRequest, permuted: dict[str, PermutedMap | None], seen: Seen, *, whole: bool
-) -> None:
+def check_plan(request: CopyRequest, permuted: PermutedMap | None, seen: Seen, *, whole: bool) -> None:
     """Plan a copy in one pass and, if the compiler thinks that it is faster, in two; check every launch.
 
     whole: also check the boxes of the copy, and prove all launches
@@ -225,8 +223,9 @@ def check_plan(
     options = request.options
     if request.swap or options.pick or options.virtual_vector_size:
         return
+    elements = request.source, request.target
     found = staged_copy(
-        program, request.source, request.target, padding=request.padding, threads=options.threads, **permuted
+        program, *elements, padding=request.padding, threads=options.threads, permuted=permuted
     )
     if found is None:
         return

@@ -74,8 +74,7 @@ def staged(
     threads: int = 1,
     tuning: Tuning = DEFAULT,
     padding: bytes | None = None,
-    packed_as: PermutedMap | None = None,
-    unpacked_from: PermutedMap | None = None,
+    permuted: PermutedMap | None = None,
 ) -> CopyProgram | StagedProgram:
     """The block-by-block program of a copy if it is faster; otherwise `direct`.
 
@@ -98,8 +97,7 @@ def staged(
         target,
         padding=padding,
         threads=threads,
-        packed_as=packed_as,
-        unpacked_from=unpacked_from,
+        permuted=permuted,
         pick=pick,
     )
     return found or direct

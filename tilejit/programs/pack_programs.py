@@ -44,7 +44,7 @@ def pack_program(
     permuted = _permuted(spec)
     if permuted is None:
         return program
-    return staged(program, source, source, threads=threads, tuning=tuning, padding=fill, packed_as=permuted)
+    return staged(program, source, source, threads=threads, tuning=tuning, padding=fill, permuted=permuted)
 
 
 @cached(512)
@@ -58,7 +58,7 @@ def unpack_program(
     permuted = _permuted(spec)
     if permuted is None:
         return program
-    return staged(program, target, target, threads=threads, tuning=tuning, unpacked_from=permuted)
+    return staged(program, target, target, threads=threads, tuning=tuning, permuted=permuted)
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:

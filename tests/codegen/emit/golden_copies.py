@@ -108,7 +108,7 @@ def unpack(text: str, machine: Machine = CACHED, **array: Any) -> Copy:
     spec, packed = as_layout(text, **array), pack(text, **array).request
     request = CopyRequest(packed.dst, packed.src, packed.target, packed.source)
     permuted = permuted_map(spec)
-    return Copy(f"unpack {text}", request, machine, {"unpacked_from": permuted} if permuted else None)
+    return Copy(f"unpack {text}", request, machine, {"permuted": permuted} if permuted else None)
 
 
 def copyto(title: str, dst: NDArray[Any], src: NDArray[Any], machine: Machine = CACHED) -> Copy:
