@@ -56,12 +56,6 @@ class BlockGrid:
         each = zip(self.short, self.counts, strict=True)
         return tuple((False,) if not s else (True,) if n == 1 else (False, True) for s, n in each)
 
-    def blocks(self) -> Iterator[tuple[Dims, Ends]]:
-        """The position of each block, in C order, and its kind."""
-        counts, short = self.counts, self.short
-        for place in product(*map(range, counts)):
-            yield place, tuple(s and k == n - 1 for s, k, n in zip(short, place, counts, strict=True))
-
     def offsets(self, steps: Dims) -> Integers:
         """Bytes from the first block to each block, in C order."""
         return _sums([step * np.arange(n) for step, n in zip(steps, self.counts, strict=True)])

@@ -8,20 +8,18 @@ for each combination of two stages would mean fifteen times as many. So a share 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from codegen.analysis.ranges import check_disjoint
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import Ends
+from codegen.pipeline.block_table import Block, block_table
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import with_prefetch
-from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table, repeated
+from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group
 from codegen.runtime.float_flags import watched
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -101,7 +99,7 @@ class StagedProgram:
             other.run_share(src, dst, part, parts)
             return
         first, last = (self.blocks * k // parts for k in (part, part + 1))
-        self.table(dst).run((src, dst), first, last)
+        self.table(dst).run((src, dst), 2 * first, 2 * last)
 
     def _other(self, dst: int) -> CopyProgram | None:
         """The program that runs instead for a destination."""
@@ -119,32 +117,22 @@ class StagedProgram:
         return self.tables[line]
 
     def _table(self, line: int) -> CallTable:
-        """The calls of one block of each kind, repeated for the others of that kind."""
-        grid, block_bytes = self.stages.grid, self.stages.block_bytes
-        (src, dst), kinds = map(grid.offsets, self.stages.steps), grid.kinds()
-        ends = *grid.ends(), None
-        following = np.append(kinds[1:], len(ends) - 1)
-        ahead, aligned = np.diff(src, append=src[-1:]), (line + dst) % LINE_BYTES == 0
-        first, like = _like((kinds, following, ahead, aligned))
-        groups = [
-            self._calls(ends[kinds[k]], ends[following[k]], int(ahead[k]), int(src[k]), int(dst[k]))
-            for k in first
-        ]
-        once = call_table(groups, (0, line), self.bounds, (block_bytes,))
-        moved = np.zeros((len(src), 3), np.int64)
-        for side, offsets in enumerate((src, dst)):
-            moved[:, side] = offsets - offsets[first][like]
-        return repeated(once, like, moved, (*self.bounds, (0, block_bytes)))
+        stages = self.stages
+        return block_table(
+            *(stages.grid, stages.steps, (0, line), self.bounds, (stages.block_bytes,), self._calls)
+        )
 
-    def _calls(self, kind: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
-        """The launches of both stages of a block, and those that request the block that follows."""
-        inwards, outwards = self.programs[kind]
-        requests = self.requests.get(following, ()) if following else ()
-        into, later = BufferOffsets(SOURCE, src, BLOCK, 0), BufferOffsets(SOURCE, src + ahead, BLOCK, 0)
-        yield self._reading(inwards, ahead), into
-        yield requests[:1], later
-        yield outwards.launches, BufferOffsets(BLOCK, 0, DESTINATION, dst)
-        yield requests[1:], later
+    def _calls(self, block: Block) -> tuple[Group, Group]:
+        """The launches of both stages of a block, each before a part of those that request the next block."""
+        inwards, outwards = self.programs[block.kind]
+        requests = self.requests.get(block.following, ()) if block.following else ()
+        src, dst = block.offsets
+        later = BufferOffsets(SOURCE, src + block.ahead, BLOCK, 0)
+        into, out = BufferOffsets(SOURCE, src, BLOCK, 0), BufferOffsets(BLOCK, 0, DESTINATION, dst)
+        return (
+            [(self._reading(inwards, block.ahead), into), (requests[:1], later)],
+            [(outwards.launches, out), (requests[1:], later)],
+        )
 
     def _reading(self, inwards: CopyProgram, ahead: int) -> tuple[Launch, ...]:
         launches = inwards.launches
@@ -185,16 +173,3 @@ class StagedProgram:
     def steps(self) -> tuple[Step, ...]:
         """The nests of both stages of each kind of block, at all stages of compilation."""
         return tuple(launch.step for launch in self.launches)
-
-
-def _like(facts: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first block of each kind that has the same facts, and the kind of each block.
-
-    (0, 0, 1, 0), (5, 5, 5, 7) -> (0, 3, 2), (0, 0, 2, 1)
-    """
-    key = np.zeros(len(facts[0]), np.int64)
-    for fact in facts:
-        values = np.unique(fact)
-        key = key * len(values) + np.searchsorted(values, fact)
-    keys, first = np.unique(key, return_index=True)
-    return first, np.searchsorted(keys, key)

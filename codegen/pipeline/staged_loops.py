@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, map_range
-from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.maps.block_grid import BlockGrid, Dims, Ends
+from codegen.pipeline.block_table import Block, block_table
 from codegen.pipeline.compile_stages import compile_stage, outgrows_caches
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.call_tables import (
     CALL_FIELDS,
-    Bounds,
     BufferOffsets,
     CallTable,
     Group,
     call_rows,
-    call_table,
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.loop_kernel import BoundKernel
@@ -111,18 +110,15 @@ class StagedLoops:
         self._count = len(staged) + len(direct)
         # Calls get the addresses of the operands, followed by those of the blocks in cache.
         self._cached = {k: self._count + n for n, k in enumerate(staged)}
-        self._steps = {k: steps_of(grid, x.access) for k, x in staged.items()}
+        steps = {k: steps_of(grid, x.access) for k, x in staged.items()}
+        steps |= {k: tuple(e * s for e, s in zip(grid.extents, x, strict=True)) for k, x in direct.items()}
+        self._steps = [steps[k] for k in range(self._count)]
+        self._offsets = {k: grid.offsets(steps[k]) for k in direct}
         self.reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
         self.writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
         self._fills_bytes = all(copies.fills_bytes for copies in self.writes.values())
-        self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _kinds(grid)}
-        self._tables: Cache[Dims, CallTable] = Cache(MOST_TABLES)
-        blocks = list(grid.blocks())
-        self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
-        numbers: dict[Ends, list[int]] = {ends: [] for ends in self._kernels}
-        for n, (_, ends) in enumerate(blocks):
-            numbers[ends].append(n)
-        self._numbers = {ends: np.array(each, np.int64) for ends, each in numbers.items()}
+        self._kernels = [bind(extents, self._strides(extents)) for _, extents in _kinds(grid)]
+        self._kinds, self._tables = grid.kinds(), Cache[Dims, CallTable](MOST_TABLES)
 
     @property
     def extents(self) -> Dims:
@@ -159,9 +155,8 @@ class StagedLoops:
         at = (*addresses, *copies.blocks)
         held: list[object] = []
         computed = np.zeros((last - first, CALL_FIELDS), np.int64)
-        for ends, kernel in self._kernels.items():
-            own = self._numbers[ends]
-            which = own[(own >= first) & (own < last)]
+        for kind, kernel in enumerate(self._kernels):
+            which = first + np.flatnonzero(self._kinds[first:last] == kind)
             trips = kernel.trips
             assert trips is not None
             if not len(which):
@@ -178,13 +173,10 @@ class StagedLoops:
         self, which: NDArray[np.int64], at: tuple[int, ...], numbers: tuple[int, ...]
     ) -> NDArray[np.int64]:
         """For each of these blocks the address of every operand, then the numbers."""
-        starts = self._places[which] * np.array(self._grid.extents, np.int64)
         out = np.empty((len(which), self._count + len(numbers)), np.int64)
         for k in range(self._count):
-            if k in self._direct:
-                out[:, k] = at[k] + starts @ np.array(self._direct[k], np.int64)
-            else:
-                out[:, k] = at[self._cached[k]]
+            direct = k in self._direct
+            out[:, k] = at[k] + self._offsets[k][which] if direct else at[self._cached[k]]
         out[:, self._count :] = numbers
         return out
 
@@ -194,27 +186,25 @@ class StagedLoops:
         known = self._tables.get(lines)
         if known is not None:
             return known
-        sizes = (block_bytes(self._grid.extents, bytes_held(x.element)) for x in self._staged.values())
-        made = call_table(self._groups(), lines, self._bounds(), tuple(sizes))
+        staged = {k: x.access.byte_bounds for k, x in self._staged.items()}
+        bounds = [staged.get(k, (0, 0)) for k in range(self._count)]  # no copy may touch the other operands
+        sizes = [block_bytes(self._grid.extents, bytes_held(x.element)) for x in self._staged.values()]
+        made = block_table(self._grid, self._steps, lines, bounds, sizes, self._calls)
         return self._tables.keep(lines, made)
 
-    def _bounds(self) -> list[Bounds]:
-        """The bytes that copies may touch of every operand: of those addressed directly, none."""
-        staged = {k: x.access.byte_bounds for k, x in self._staged.items()}
-        return [staged.get(k, (0, 0)) for k in range(self._count)]
-
-    def _groups(self) -> Iterator[Group]:
-        """The copies that read each block, and those that write it: two groups per block."""
-        cached, steps = self._cached, self._steps
-        for place, ends in self._grid.blocks():
-            yield [
-                (stage.programs[ends].launches, BufferOffsets(k, block_offset(place, steps[k]), cached[k], 0))
-                for k, stage in self.reads.items()
-            ]
-            yield [
-                (stage.programs[ends].launches, BufferOffsets(cached[k], 0, k, block_offset(place, steps[k])))
-                for k, stage in self.writes.items()
-            ]
+    def _calls(self, block: Block) -> tuple[Group, Group]:
+        """The copies that read a block, and those that write it."""
+        at, cached = block.offsets, self._cached
+        return (
+            [
+                (x.programs[block.kind].launches, BufferOffsets(k, at[k], cached[k], 0))
+                for k, x in self.reads.items()
+            ],
+            [
+                (x.programs[block.kind].launches, BufferOffsets(cached[k], 0, k, at[k]))
+                for k, x in self.writes.items()
+            ],
+        )
 
 
 def _kinds(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from codegen import BlockGrid
-from codegen.maps.block_grid import block_offset
+from codegen.maps.block_grid import Dims, Ends, block_offset
 from tilejit.arrays.memory import array_map
 
 GRIDS = [
@@ -18,6 +20,16 @@ GRIDS = [
 ]
 
 
+def blocks_of(grid: BlockGrid) -> list[tuple[Dims, Ends]]:
+    """The position of each block, in C order, and its kind."""
+
+    def kind(place: Dims) -> Ends:
+        each = zip(grid.short, place, grid.counts, strict=True)
+        return tuple(short and k == n - 1 for short, k, n in each)
+
+    return [(place, kind(place)) for place in product(*map(range, grid.counts))]
+
+
 @pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
 def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
@@ -26,7 +38,7 @@ def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, 
     steps = grid.steps(array_map(array))
     assert steps is not None
     seen = set()
-    for place, ends in grid.blocks():
+    for place, ends in blocks_of(grid):
         starts, cut = grid.box(ends)
         at = block_offset(place, steps)
         corner = [k * e for k, e in zip(place, extents, strict=True)]
@@ -37,7 +49,6 @@ def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, 
         seen.add(ends)
     assert (array == 1).all()
     assert seen == set(grid.ends())
-    assert len(list(grid.blocks())) == int(np.prod(grid.counts))
 
 
 @pytest.mark.parametrize("merges", [False, True])
@@ -46,6 +57,6 @@ def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...], mer
     """The offsets and kinds of all blocks equal those of the blocks one by one."""
     grid, kinds = BlockGrid(dims, extents, merges), list(BlockGrid(dims, extents, merges).ends())
     steps = tuple(7 * 10**k for k in range(len(dims)))
-    blocks = list(grid.blocks())
+    blocks = blocks_of(grid)
     assert grid.offsets(steps).tolist() == [block_offset(place, steps) for place, _ in blocks]
     assert [kinds[k] for k in grid.kinds()] == [ends for _, ends in blocks]
