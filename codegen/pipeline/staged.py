@@ -138,9 +138,6 @@ class StagedProgram:
         launches = inwards.launches
         return tuple(with_prefetch(x, ahead) for x in launches) if self.stages.ahead == "rows" else launches
 
-    def __str__(self) -> str:
-        return str(self.stages)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """The fields without the tables, which hold addresses of this process."""
         return StagedProgram, (self.direct, self.stages, self.programs, self.requests, self.pads)

@@ -39,36 +39,28 @@ def staged_copy(
     permuted  the layout of one side if it is a permuted one, and the other side an array
     pick      picks one of the programs in one pass and in two; without it the choice is a guess
     """
-    return planned(
-        lambda: _staged(direct, source, target, padding, threads, permuted, pick),
-        lambda: None,
-        CopyRequest(direct.src, direct.dst, source, target),
-    )
+    src, dst = direct.src, direct.dst
+    options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint_bytes(src, dst)))
+    request = CopyRequest(src, dst, source, target, padding=padding, options=options, apart=True)
+    return planned(lambda: _staged(direct, request, permuted, pick), lambda: None, request)
 
 
 def _staged(
-    direct: CopyProgram,
-    source: Element,
-    target: Element,
-    padding: bytes | None,
-    threads: int,
-    permuted: PermutedMap | None,
-    pick: PickCopy | None,
+    direct: CopyProgram, request: CopyRequest, permuted: PermutedMap | None, pick: PickCopy | None
 ) -> StagedProgram | None:
+    """The same copy in two stages. request: of a copy in one pass with launches of their own for padding."""
     src, dst = direct.src, direct.dst
     footprint = footprint_bytes(src, dst)
     if footprint < LEAST_STAGED_BYTES:
         return None
     boxes, streams = box_schedules(direct), outgrows_caches(footprint)
-    copy = SinglePass(src, dst, source, target, boxes, footprint, streams)
+    copy = SinglePass(src, dst, request.source, request.target, boxes, footprint, streams)
     stages_of = _chooser(direct, copy, permuted)
     guess = stages_of(copy)
     found = [guess, *(stages_of(replace(copy, choice=choice)) for choice in STAGES_TRIED if pick)]
     staged = [compile_stages(stages, direct) for stages in found if stages]
-    if staged and padding is not None:
-        options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint))
-        wanted = CopyRequest(src, dst, source, target, padding=padding, options=options, apart=True)
-        pads = compile_copy(wanted).pads_only()
+    if staged and request.padding is not None:
+        pads = compile_copy(request).pads_only()
         staged = [replace(program, pads=pads) for program in staged]
     if pick is None or not staged:
         return staged[0] if staged else None

@@ -95,9 +95,11 @@ class Stages:
     def __str__(self) -> str:
         _, extents = self.grid.box(next(iter(self.kinds)))
         cut = "x".join(str(n) for n in extents if n > 1) or "1"
+        past = " past the caches" if any(outwards.streams for _, outwards in self.kinds.values()) else ""
+        ahead = f"; {self.ahead} of the next block are prefetched" if self.ahead else ""
         once = "; in one pass if the destination begins inside a line" if self.on_lines else ""
         count, size = prod(self.grid.counts), self.block_bytes
-        return f"{count} of {cut}, each copied into {size} bytes in cache and from there{once}"
+        return f"{count} of {cut}, each copied into {size} bytes in cache and from there{past}{ahead}{once}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,3 +81,13 @@ def test_machines_nest_and_end_with_errors() -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert machine() == own
+
+
+def test_the_schedule_of_a_copy_in_two_stages_begins_with_its_blocks() -> None:
+    """A copy in one pass has none."""
+    dst, src = "bf16[512,1024]{0,1:T(8,128)(2,1)}", "bf16[512,1024]{1,0:T(8,128)(2,1)}"
+    with described(replace(machine(), stream_bytes=0, first_cache_ways=12, second_cache_bytes=1 << 20)):
+        first, *_ = tj.explain(dst, src).schedule.splitlines()
+    assert first.startswith("blocks    4 of 128x1024, each copied into ")
+    with described(replace(machine(), stream_bytes=1 << 40)):
+        assert not tj.explain(src, src).schedule.startswith("blocks")

@@ -7,7 +7,7 @@ import pytest
 
 import tilejit as tj
 from tilejit.arrays.memory import address
-from tilejit.copies.convert import single_pass_program
+from tilejit.copies.convert import program_of_pack
 from tilejit.programs.native_calls import MOST_CALLS, native_calls
 
 LARGE = 1 << 40
@@ -27,7 +27,7 @@ def test_repeated_calls_write_what_the_program_writes(text: str, dtype: type, mo
     """With the GIL held, with it released, and with padding."""
     shape = tj.Shape.parse(text)
     x = np.random.default_rng(0).integers(0, 100, shape.dimensions).astype(dtype)
-    program = single_pass_program(x, shape)
+    program = program_of_pack(x, shape)
     want, got = (np.full(shape.size_in_bytes, 0xA5, np.uint8) for _ in range(2))
     program.run(address(x), address(want))
     calls = native_calls(program, moved)
@@ -46,6 +46,6 @@ def test_repeated_calls_write_what_the_program_writes(text: str, dtype: type, mo
 def test_programs_over_bits_have_no_repeated_calls() -> None:
     """Their addresses may count bits."""
     shape = tj.Shape.parse("s4[5,7]{1,0:E(4)}")
-    program = single_pass_program(np.zeros((7, 5), shape.dtype).T, shape)
+    program = program_of_pack(np.zeros((7, 5), shape.dtype).T, shape)
     assert any(launch.units != (1, 1) for launch in program.launches)
     assert native_calls(program, 0) is None

@@ -25,7 +25,7 @@ from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_th
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, array_dtype
 from tilejit.layout.indexing import shape_name
-from tilejit.programs.pack_programs import single_pass_pack
+from tilejit.programs.pack_programs import pack_program
 from tilejit.programs.tuning import (
     AUTO,
     DEFAULT,
@@ -48,6 +48,8 @@ from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from codegen import StagedProgram
 
 
 @overload
@@ -282,10 +284,10 @@ def unpack(
     )
 
 
-def single_pass_program(
+def program_of_pack(
     array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
-) -> CopyProgram:
-    """The copy of a single-pass `pack` with zero padding, for `explain`.
+) -> CopyProgram | StagedProgram:
+    """The copy of a `pack` with zero padding, for `explain`.
 
     Raises:
         LayoutError: `casting` forbids the conversion, or NumPy converts in pieces.
@@ -298,7 +300,7 @@ def single_pass_program(
             f"NumPy converts {array.dtype} to {spec.primitive_type} in pieces, so the copy has no kernel"
         )
     fill = bytes(spec.dtype.itemsize)
-    return single_pass_pack(spec, array.strides, source, fill, is_swapped(array.dtype), threads, tuning)
+    return pack_program(spec, array.strides, source, fill, is_swapped(array.dtype), threads, tuning)
 
 
 _packs: Cache[tuple[Any, ...], PackPlan[TiledArray]] = Cache()

@@ -9,31 +9,29 @@ from typing import Any, overload
 import numpy as np
 
 from codegen import (
-    AccessMap,
     CopyProgram,
-    Element,
     Kernel,
     LayoutError,
     StagedProgram,
     dataclass,
     thread_count,
 )
-from tilejit.arrays.memory import Array, array_map
+from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import broadcast_strides, c_strides
 from tilejit.arrays.values import widens_to
-from tilejit.copies.convert import single_pass_program
+from tilejit.copies.convert import program_of_pack
 from tilejit.copies.tiles import gather_program, gather_tiles, scatter_program, scatter_tiles
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy
 from tilejit.layout.from_parts import make_shape
-from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
-from tilejit.programs.compiled import array_element, compiled
+from tilejit.programs.compiled import array_element
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
-from tilejit.programs.pack_programs import single_pass_unpack
+from tilejit.programs.pack_programs import unpack_program
+from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.stages import Stages
 from tilejit.programs.tuning import (
     AUTO,
@@ -92,7 +90,7 @@ class Explanation(Stages):
         if self.steps:
             lines.append(f"  largest  {self.steps[0].schedule}")
         if isinstance(self.program, StagedProgram):
-            lines.append(f"  blocks   {self.program}")
+            lines.append(f"  blocks   {self.program.stages}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:
@@ -113,8 +111,7 @@ class Explanation(Stages):
         Returns:
             Several lines of text.
         """
-        blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, StagedProgram) else []
-        return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
+        return "\n".join([*self._blocks, *(step.report() for step in self.steps), self.source])
 
 
 @overload
@@ -224,24 +221,19 @@ def explain(
     casting = casting or "no"
     if source is None and target is not None:
         array = _strided_source(src, target.dtype, target.dimensions)
-        return Explanation(single_pass_program(array, target, casting=casting, threads=count, tuning=tuning))
+        return Explanation(program_of_pack(array, target, casting=casting, threads=count, tuning=tuning))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
-        return Explanation(single_pass_unpack(source, strides, array_element(source), False, count, tuning))
-    src_map, src_element = _side(src, source, element, known)
-    dst_map, dst_element = _side(dst, target, element, known)
-    if src_map.dims != dst_map.dims:
-        raise LayoutError(
-            f"the source has dimensions {list(src_map.dims)}, but the destination has {list(dst_map.dims)}"
-        )
-    if src_element.name != dst_element.name:
-        raise LayoutError(
-            f"the source holds {src_element.name}, but the destination holds {dst_element.name}"
-        )
-    padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
-    return Explanation(
-        compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding, tuning=tuning)
-    )
+        return Explanation(unpack_program(source, strides, array_element(source), False, count, tuning))
+    assert source
+    assert target
+    if source.dimensions != target.dimensions:
+        sides = f"the source has dimensions {list(source.dimensions)}"
+        raise LayoutError(f"{sides}, but the destination has {list(target.dimensions)}")
+    if source.primitive_type != target.primitive_type:
+        sides = f"the source holds {source.primitive_type}"
+        raise LayoutError(f"{sides}, but the destination holds {target.primitive_type}")
+    return Explanation(relayout_program(source, target, bytes(max(1, target.bits // 8)), count, tuning))
 
 
 def _of_tiles(
@@ -359,12 +351,3 @@ def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
             f"but the array is {side.dtype}{list(side.shape)}"
         )
     return tuple(side.strides)
-
-
-def _side(
-    side: Any, spec: Spec | None, element: PrimitiveType, dims: tuple[int, ...]
-) -> tuple[AccessMap, Element]:
-    if spec is not None:
-        return access_map(spec), Element(spec.primitive_type, spec.bits)
-    array = _strided_source(side, make_shape(element, dims).dtype, dims)
-    return array_map(array), Element(from_numpy(array.dtype).name, 8 * array.itemsize)

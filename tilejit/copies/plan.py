@@ -292,7 +292,7 @@ class CopyPlan(Direct, Stages):
         if self._program is None:
             return f"{head}\nnumpy.copyto: {self.reason}\n"
         steps = "\n".join(step.report() for step in self._program.steps)
-        blocks = "" if isinstance(self._program, CopyProgram) else f"blocks    {self._program}\n"
+        blocks = "".join(self._blocks)
         return f"{head}\nthreads   {self._threads}\n{blocks}\n{steps or 'no elements'}\n"
 
     def __repr__(self) -> str:

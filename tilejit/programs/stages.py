@@ -44,8 +44,19 @@ class Stages(ABC):
 
     @property
     def schedule(self) -> str:
-        """The schedule of every box, and its nest after the passes that apply it."""
-        return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
+        """The schedule of every box, and its nest after the passes that apply it.
+
+        The first line of a copy in two stages describes its blocks.
+        """
+        return "\n".join([*self._blocks, *(f"{step.schedule}\n{step.nest}" for step in self.steps)])
+
+    @property
+    def _blocks(self) -> list[str]:
+        """A line that says how a copy runs in two stages, block by block; none if it runs in one pass."""
+        from codegen import StagedProgram  # which few copies need
+
+        compiled = self._compiled
+        return [f"blocks    {compiled.stages}\n"] if isinstance(compiled, StagedProgram) else []
 
     @property
     def directives(self) -> str:

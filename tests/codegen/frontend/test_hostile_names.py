@@ -15,7 +15,7 @@ from codegen.ir.nodes import ArrayArg, Function
 from codegen.pipeline.loops import in_tiles, loops_source
 from codegen.runtime.loop_kernel import LoopsSource
 from codegen.simd.routines import bound_routines
-from tilejit.copies.convert import single_pass_program
+from tilejit.copies.convert import program_of_pack
 
 HOSTILE = (
     *("__import__", "os", "eval", "exec", "lambda", "def", "import", "None", "True", "raise", "print"),
@@ -75,7 +75,7 @@ def check_source(source: str) -> set[str]:
 def sources(obj: Any, dims: tuple[int, ...], dtype: str = "float32", **parameters: Any) -> list[str]:
     array = np.zeros(dims, dtype)
     spec = tj.as_layout(obj, dims=dims, dtype=array.dtype, **parameters)
-    return [kernel.source for kernel in single_pass_program(array, spec).kernels]
+    return [kernel.source for kernel in program_of_pack(array, spec).kernels]
 
 
 def patterns() -> Iterator[tuple[str, str]]:

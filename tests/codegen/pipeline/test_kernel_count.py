@@ -8,7 +8,7 @@ import pytest
 import tilejit as tj
 from codegen.runtime.kernel import Kernel
 from tests.tools.extent import examples
-from tilejit.copies.convert import single_pass_program
+from tilejit.copies.convert import program_of_pack
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import single_pass_unpack
 
@@ -44,7 +44,7 @@ def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
         np.empty(1, shape.dtype), dims, (dims[1] * shape.dtype.itemsize, shape.dtype.itemsize)
     )
     return {
-        *single_pass_program(array, shape).kernels,
+        *program_of_pack(array, shape).kernels,
         *single_pass_unpack(shape, array.strides, array_element(shape), False, 1).kernels,
     }
 

@@ -23,7 +23,7 @@ from tests.codegen.emit.golden_texts import SIZES
 from tests.codegen.simd.cases import GROUPS, cases
 from tests.tools.extent import few_by_default
 from tests.tools.goldens import MACHINE
-from tilejit.copies.convert import single_pass_program
+from tilejit.copies.convert import program_of_pack
 from tilejit.programs.compiled import array_element
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
@@ -70,7 +70,7 @@ def test_packs_with_partial_tiles_are_proven(text: str) -> None:
     shape = tj.Shape.parse(text)
     array = virtual(shape.dimensions, shape.dtype)
     for program in (
-        single_pass_program(array, shape),
+        program_of_pack(array, shape),
         single_pass_unpack(shape, array.strides, array_element(shape), False, 1),
     ):
         for launch in launches_of(program):
