@@ -19,7 +19,7 @@ from codegen.emit.abi import kernel_head
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import SIDES
 from codegen.runtime.kernel import native
-from codegen.runtime.launch import KernelCall, Launch
+from codegen.runtime.launch import KernelCall, Launch, call_numbers
 from codegen.runtime.threads import scratch
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -143,28 +143,14 @@ class CallTable:
         which, offsets = self.which[rows], self.offsets[rows]
         buffer, blocks = self._scratch()
         self._check_lines((*addresses, *blocks))
-        of_call = np.array(
-            [
-                (
-                    x.runs.kernel.address,
-                    call.sizes.ctypes.data,
-                    call.begin,
-                    call.end,
-                    *x.units,
-                    x.src_offset,
-                    x.dst_offset,
-                )
-                for x, call in self.calls
-            ],
-            np.int64,
-        ).reshape(-1, 8)[which]
+        of_call = call_numbers(self.calls)[which]
         at = np.array([*addresses, *blocks], np.int64)
         operands = np.empty((len(which), len(SIDES)), np.int64)
         for side in range(len(SIDES)):
             address = at[offsets[:, 2 * side]] + offsets[:, 2 * side + 1]
-            operands[:, side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
-        kernels, sizes, begins, ends = of_call.T[:4]
-        return Rows(call_rows(kernels, operands, sizes, begins, ends), operands, buffer, blocks)
+            operands[:, side] = address * of_call[:, 4 + 2 * side] + of_call[:, 5 + 2 * side]
+        kernels, *rest = of_call.T[:4]
+        return Rows(call_rows(kernels, operands, *rest), operands, buffer, blocks)
 
     def _check_lines(self, addresses: tuple[int, ...]) -> None:
         for address, line in zip(addresses, self.lines, strict=True):

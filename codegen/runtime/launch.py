@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from math import gcd
 from typing import TYPE_CHECKING, NoReturn
@@ -41,6 +41,24 @@ class KernelCall:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a call holds addresses of this process\n  pickle or copy its launch instead")
+
+
+def call_numbers(calls: Sequence[tuple[Launch, KernelCall]]) -> NDArray[np.int64]:
+    """Eight numbers of each call: its code, arguments, begin and end, then units per byte and the offset in
+    units of both sides.
+
+    Callers must keep the calls, whose arguments the numbers point to.
+    """
+    rows = [
+        (
+            x.runs.kernel.address,
+            *(call.sizes.ctypes.data, call.begin, call.end),
+            *(x.units[0], x.src_offset),
+            *(x.units[1], x.dst_offset),
+        )
+        for x, call in calls
+    ]
+    return np.array(rows, np.int64).reshape(-1, 8)
 
 
 def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:

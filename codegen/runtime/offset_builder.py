@@ -16,7 +16,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.call_tables import Bounds, Integers
 from codegen.runtime.copy_calls import TABLE_CHUNK, TableCalls
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
-from codegen.runtime.launch import Launch
+from codegen.runtime.launch import Launch, call_numbers
 from codegen.runtime.offset_calls import OffsetCall, OffsetCalls
 from codegen.runtime.offset_kernels import CheckScratch, check_code, each_code
 from codegen.schedule.offset_tables import OFFSET_TABLES
@@ -142,22 +142,7 @@ class _Builder:
         calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
         for launch, _ in calls:
             self._check(*launch.bounds, self.bounds)
-        rows = np.array(
-            [
-                (
-                    launch.runs.kernel.address,
-                    call.sizes.ctypes.data,
-                    call.begin,
-                    call.end,
-                    launch.units[0],
-                    launch.src_offset,
-                    launch.units[1],
-                    launch.dst_offset,
-                )
-                for launch, call in calls
-            ],
-            np.int64,
-        )
+        rows = call_numbers(calls)
         code = each_code()
         return OffsetCall(
             function=KERNEL_PROTOTYPES[self.hold_gil](code),
