@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from math import prod
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,8 @@ MOST_RUNS = 32
 Measure = Callable[[StridedBox, tuple[Schedule, ...]], tuple[float, ...]]
 """Seconds that a box takes with each of its schedules."""
 
+Choice = TypeVar("Choice")
+
 _winners: Cache[str, str] = Cache()
 """Winners measured in this process, for processes without a store."""
 
@@ -85,35 +88,38 @@ def _pick(
     box: StridedBox,
     schedules: tuple[Schedule, ...],
 ) -> Schedule:
-    """The winner of an earlier measurement, else of a new one; a note can only name one of `schedules`."""
-    by_text = {repr(schedule): schedule for schedule in schedules}
-    name = f"schedule-{sha256(repr((box, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
-
     def times() -> Sequence[float]:
         small = shortened(box, schedules)
         if small is None:
             raise MemoryError
         return measure(small, schedules)
 
-    return by_text[winner_of(name, tuple(by_text), store, times)]
+    return fastest("schedule", {repr(x): x for x in schedules}, (box, facts), store, times)
 
 
-def winner_of(
-    name: str, texts: tuple[str, ...], store: KernelStore, times: Callable[[], Sequence[float]]
-) -> str:
-    """The text with the shortest time, cached under a name; the first if there is no memory to measure.
+def fastest(
+    kind: str,
+    choices: Mapping[str, Choice],
+    facts: object,
+    store: KernelStore,
+    times: Callable[[], Sequence[float]],
+) -> Choice:
+    """The choice with the shortest time, measured once; the first if there is no memory to measure.
 
-    times: measures the seconds of each
+    kind: of the note. choices: by texts that identify them in every process. facts: what the times also
+    depend on. times: measures the seconds of each.
     """
+    texts = (*choices,)
+    name = f"{kind}-{sha256(repr((texts, facts)).encode()).hexdigest()[:32]}"
     known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
-    if not isinstance(known, str) or known not in texts:
+    if not isinstance(known, str) or known not in choices:
         try:
             seconds = times()
         except MemoryError:
-            return texts[0]
+            return choices[texts[0]]
         known = texts[seconds.index(min(seconds))]
         store.put_note(name, {"winner": known})
-    return _winners.keep(name, known)
+    return choices[_winners.keep(name, known)]
 
 
 def shortened(
@@ -205,22 +211,21 @@ def timed(
     _write_source(box, src[skipped[0] :], spans[0][0])
     bits = box.target.bits + (box.source.bits if box.source else 0)
     moved_bits = prod(x.extent for x in box.axes) * bits
-    runs = min(max(1, BATCH_BYTES // max(1, moved_bits // 8)), MOST_RUNS)
 
     def runner(schedule: Schedule) -> Callable[[], None]:
         parts = parts_of(box, schedule, threads)
         launches = tuple(_launch(part, own, bounds, specialize, threads) for part, own in parts)
         return partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads)
 
-    return tuple(best_times([partial(runner, schedule) for schedule in schedules], runs, clock))
+    return best_times([partial(runner, schedule) for schedule in schedules], moved_bits // 8, clock)
 
 
 def best_times(
-    make: Sequence[Callable[[], Callable[[], None]]], runs: int, clock: Callable[[], float]
-) -> list[float]:
+    make: Sequence[Callable[[], Callable[[], None]]], moved: int, clock: Callable[[], float]
+) -> tuple[float, ...]:
     """The best of several times of each runner, infinite for those that are not made in time.
 
-    make: makes a runner, whose kernels are compiled then; runs: of each in one measurement
+    make: makes a runner, whose kernels are compiled then; moved: bytes that each run moves
     """
     runners: list[Callable[[], None]] = []
     began = perf_counter()
@@ -228,7 +233,8 @@ def best_times(
         if runners and perf_counter() - began > MOST_SECONDS:
             break
         runners.append(each())
-    best = [float("inf")] * len(runners)
+    runs = min(max(1, BATCH_BYTES // max(1, moved)), MOST_RUNS)
+    best = [float("inf")] * len(make)
     for _ in range(REPEATS):
         for k, run in enumerate(runners):
             run()
@@ -236,7 +242,7 @@ def best_times(
             for _ in range(runs):
                 run()
             best[k] = min(best[k], (clock() - start) / runs)
-    return [*best, *[float("inf")] * (len(make) - len(best))]
+    return tuple(best)
 
 
 def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:

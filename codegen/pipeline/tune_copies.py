@@ -15,7 +15,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copy_options import STRUCTURE, AnyProgram, PickCopy
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
-from codegen.pipeline.tune import BATCH_BYTES, CONTENT, MOST_RUNS, best_times, machine_facts, winner_of
+from codegen.pipeline.tune import CONTENT, best_times, fastest, machine_facts
 
 MOST_BYTES = 256 << 20
 """Scratch memory of a measurement. Copies that take more are not measured: they cannot be shortened."""
@@ -46,10 +46,9 @@ def _pick(
     texts = [described(program) for program in programs]
     if None in texts or sum(map(sum, _spans(programs[0]))) > MOST_BYTES:
         return given[0]
-    by_text = {sha256(repr(text).encode()).hexdigest(): k for k, text in enumerate(texts)}
-    name = f"copy-{sha256(repr((tuple(by_text), facts)).encode()).hexdigest()[:32]}"
-    distinct = [programs[k] for k in by_text.values()]
-    return given[by_text[winner_of(name, tuple(by_text), store, lambda: measure(distinct))]]
+    numbers = {sha256(repr(text).encode()).hexdigest(): k for k, text in enumerate(texts)}
+    distinct = [programs[k] for k in numbers.values()]
+    return given[fastest("copy", numbers, facts, store, lambda: measure(distinct))]
 
 
 def described(program: Program) -> tuple[object, ...] | None:
@@ -64,7 +63,7 @@ def described(program: Program) -> tuple[object, ...] | None:
 
 def timed_copies(
     programs: Sequence[Program], *, threads: int = 1, clock: Callable[[], float] = perf_counter
-) -> list[float]:
+) -> tuple[float, ...]:
     """The best of several times of each program; they take turns, on memory with room for the copy."""
     bounds, spans = programs[0].bounds, _spans(programs[0])
     memory = [np.empty(sum(span), np.uint8) for span in spans]
@@ -73,13 +72,12 @@ def timed_copies(
         x.ctypes.data + -x.ctypes.data % LINE_BYTES - low for x, (low, _) in zip(memory, bounds, strict=True)
     )
     moved = sum(stop - low for low, stop in bounds)
-    runs = min(max(1, BATCH_BYTES // max(1, moved)), MOST_RUNS)
 
     def runner(program: Program) -> Callable[[], None]:
         program.prepare(dst)
         return partial(program.run, src, dst, threads, alive=memory)
 
-    return best_times([partial(runner, program) for program in programs], runs, clock)
+    return best_times([partial(runner, program) for program in programs], moved, clock)
 
 
 def _spans(program: Program) -> list[tuple[int, int]]:
