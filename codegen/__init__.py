@@ -129,8 +129,8 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
-    from codegen.pipeline.compile_stages import compile_stage as compile_stage
-    from codegen.pipeline.compile_stages import outgrows_caches as outgrows_caches
+    from codegen.pipeline.compile_staging import compile_stage as compile_stage
+    from codegen.pipeline.compile_staging import outgrows_caches as outgrows_caches
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.copy_request import CopyRequest as CopyRequest
     from codegen.pipeline.index_limits import limits_call as limits_call
@@ -211,7 +211,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.read_directives import refuse_directive as refuse_directive
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
-    from codegen.schedule.stages import Stage as Stage
+    from codegen.schedule.staging import StageCopy as StageCopy
     from codegen.schedule.vector_size import MOST_DIMS as MOST_DIMS
     from codegen.schedule.vector_size import Size as Size
     from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
@@ -301,7 +301,7 @@ _HOMES = {
     "passes.specialize_sizes": "specialize_sizes",
     "passes.tile": "tile",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
-    "pipeline.compile_stages": "compile_stage outgrows_caches",
+    "pipeline.compile_staging": "compile_stage outgrows_caches",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
     "pipeline.index_limits": "limits_call",
@@ -341,7 +341,7 @@ _HOMES = {
     "schedule.machine": "machine",
     "schedule.read_directives": "check_calls refuse_directive",
     "schedule.slowness": "has_costly slowness_of",
-    "schedule.stages": "Stage",
+    "schedule.staging": "StageCopy",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.callers": "caller_stacklevel",

@@ -25,7 +25,7 @@ from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
-from codegen.schedule.stages import Stages
+from codegen.schedule.staging import Staging
 from codegen.support.dataclasses import dataclass
 
 SOURCE, DESTINATION, BLOCK = range(3)
@@ -37,7 +37,7 @@ class StagedProgram:
     """A copy in two stages, block by block.
 
     direct    the copy in one pass
-    stages    the blocks, and how each of them is copied
+    staging   the blocks, and how each of them is copied
     programs  the stages of each kind of block, for a block at the first position
     requests  two launches, or fewer, that request the source of each kind of block: they run after each
               stage of the block before
@@ -46,7 +46,7 @@ class StagedProgram:
     """
 
     direct: CopyProgram
-    stages: Stages
+    staging: Staging
     programs: Mapping[Ends, tuple[CopyProgram, CopyProgram]]
     requests: Mapping[Ends, tuple[Launch, ...]]
     pads: CopyProgram | None = None
@@ -103,7 +103,7 @@ class StagedProgram:
 
     def _other(self, dst: int) -> CopyProgram | None:
         """The program that runs instead for a destination."""
-        return self.direct if self.stages.on_lines and dst % LINE_BYTES else None
+        return self.direct if self.staging.on_lines and dst % LINE_BYTES else None
 
     def table(self, dst: int) -> CallTable:
         """The calls of every block, for a destination that begins in its line where this one does.
@@ -117,9 +117,9 @@ class StagedProgram:
         return self.tables[line]
 
     def _table(self, line: int) -> CallTable:
-        stages = self.stages
+        staging = self.staging
         return block_table(
-            *(stages.grid, stages.steps, (0, line), self.bounds, (stages.block_bytes,), self._calls)
+            *(staging.grid, staging.steps, (0, line), self.bounds, (staging.block_bytes,), self._calls)
         )
 
     def _calls(self, block: Block) -> tuple[Group, Group]:
@@ -136,16 +136,16 @@ class StagedProgram:
 
     def _reading(self, inwards: CopyProgram, ahead: int) -> tuple[Launch, ...]:
         launches = inwards.launches
-        return tuple(with_prefetch(x, ahead) for x in launches) if self.stages.ahead == "rows" else launches
+        return tuple(with_prefetch(x, ahead) for x in launches) if self.staging.ahead == "rows" else launches
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The fields without the tables, which hold addresses of this process."""
-        return StagedProgram, (self.direct, self.stages, self.programs, self.requests, self.pads)
+        return StagedProgram, (self.direct, self.staging, self.programs, self.requests, self.pads)
 
     @property
     def blocks(self) -> int:
         """The number of blocks."""
-        return prod(self.stages.grid.counts)
+        return prod(self.staging.grid.counts)
 
     @property
     def fills_bytes(self) -> bool:

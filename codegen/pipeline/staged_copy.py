@@ -10,7 +10,7 @@ from codegen.frontend.box_copy import copied_box
 from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
-from codegen.pipeline.compile_stages import compile_stage, compile_stages, outgrows_caches
+from codegen.pipeline.compile_staging import compile_stage, compile_staging, outgrows_caches
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
 from codegen.pipeline.copy_request import CopyRequest
@@ -18,7 +18,7 @@ from codegen.pipeline.faults import planned
 from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule.stages import LEAST_STAGED_BYTES, STAGES_TRIED, BoxSchedule, SinglePass, Stages
+from codegen.schedule.staging import LEAST_STAGED_BYTES, STAGES_TRIED, BoxSchedule, SinglePass, Staging
 from codegen.support.locks import compiler_lock
 
 
@@ -55,10 +55,10 @@ def _staged(
         return None
     boxes, streams = box_schedules(direct), outgrows_caches(footprint)
     copy = SinglePass(src, dst, request.source, request.target, boxes, footprint, streams)
-    stages_of = _chooser(direct, copy, permuted)
-    guess = stages_of(copy)
-    found = [guess, *(stages_of(replace(copy, choice=choice)) for choice in STAGES_TRIED if pick)]
-    staged = [compile_stages(stages, direct) for stages in found if stages]
+    staging_of = _chooser(direct, copy, permuted)
+    guess = staging_of(copy)
+    found = [guess, *(staging_of(replace(copy, choice=choice)) for choice in STAGES_TRIED if pick)]
+    staged = [compile_staging(each, direct) for each in found if each]
     if staged and request.padding is not None:
         pads = compile_copy(request).pads_only()
         staged = [replace(program, pads=pads) for program in staged]
@@ -70,31 +70,31 @@ def _staged(
 
 def _chooser(
     direct: CopyProgram, copy: SinglePass, permuted: PermutedMap | None
-) -> Callable[[SinglePass], Stages | None]:
+) -> Callable[[SinglePass], Staging | None]:
     """What chooses the stages of such a copy; imported when needed, since few processes need several."""
     with compiler_lock:
         if permuted:
-            from codegen.schedule.choose_permuted import period_stages
+            from codegen.schedule.choose_permuted import period_staging
 
-            return partial(period_stages, layout=permuted)
+            return partial(period_staging, layout=permuted)
         converts = copy.source.name != copy.target.name
         if not converts and not (copy.src.slots is None and copy.dst.slots is None):
-            from codegen.schedule.choose_stages import box_stages
+            from codegen.schedule.choose_stages import box_staging
 
-            return box_stages
+            return box_staging
         boxes = direct.boxed.boxes
         if len(boxes) != 1 or boxes[0].tables or copy.dst.unit_bits != 8:
             return lambda _: None
         (box,) = run_passes(NORMALIZE, copied_box(direct.boxed, boxes[0], copy.source, copy.target), None)
         digits = tuple((axis.extent, axis.src, axis.dst) for axis in box.axes)
         if converts:
-            from codegen.schedule.choose_conversion import conversion_stages
+            from codegen.schedule.choose_conversion import conversion_staging
 
-            return partial(conversion_stages, digits=digits, starts=(box.src, box.dst))
-        from codegen.schedule.choose_digits import digit_stages
+            return partial(conversion_staging, digits=digits, starts=(box.src, box.dst))
+        from codegen.schedule.choose_digits import digit_staging
 
         return partial(
-            digit_stages, digits=digits, schedules=lambda stage: box_schedules(compile_stage(stage))
+            digit_staging, digits=digits, schedules=lambda stage: box_schedules(compile_stage(stage))
         )
 
 

@@ -20,7 +20,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, map_range
 from codegen.maps.block_grid import BlockGrid, Dims, Ends
 from codegen.pipeline.block_table import Block, block_table
-from codegen.pipeline.compile_stages import compile_stage, outgrows_caches
+from codegen.pipeline.compile_staging import compile_stage, outgrows_caches
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.call_tables import (
     CALL_FIELDS,
@@ -34,7 +34,7 @@ from codegen.runtime.loop_kernel import BoundKernel
 from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid, pitched_map
-from codegen.schedule.stages import Stage, block_map, bytes_held, held_element, steps_of
+from codegen.schedule.staging import StageCopy, block_map, bytes_held, held_element, steps_of
 from codegen.support.caching import Cache
 from codegen.support.dataclasses import dataclass
 
@@ -217,10 +217,10 @@ def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> BlockCopi
     low, high = map_range(access)
     streams = outgrows_caches(2 * ((high - low) * access.unit_bits // 8))
 
-    def stage(ends: Ends, extents: Dims) -> Stage:
+    def stage(ends: Ends, extents: Dims) -> StageCopy:
         there, cached = block_map(access, grid, ends), pitched_map(extents, element)
         if reads:
-            return Stage(there, cached, element, held, into_cache=True)
-        return Stage(cached, there, held, element, streams)
+            return StageCopy(there, cached, element, held, into_cache=True)
+        return StageCopy(cached, there, held, element, streams)
 
     return BlockCopies({ends: compile_stage(stage(ends, extents)) for ends, extents in _kinds(grid)})

@@ -57,7 +57,7 @@ def described(program: Program) -> tuple[object, ...] | None:
     if any(launch.tables for launch in launches):
         return None
     steps = ((x.step.nest, x.step.kernel.name, x.src_offset, x.dst_offset, x.trips, x.fill) for x in launches)
-    blocks = "" if isinstance(program, CopyProgram) else str(program.stages)
+    blocks = "" if isinstance(program, CopyProgram) else str(program.staging)
     return program.bounds, blocks, tuple(steps)
 
 

@@ -18,7 +18,7 @@ from codegen.schedule.choose_grid import pitched_map
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import TileSize, TransposeSchedule
-from codegen.schedule.stages import SinglePass, Stages
+from codegen.schedule.staging import SinglePass, Staging
 
 BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
@@ -54,7 +54,7 @@ MOST_BLOCKS = 1 << 16
 """More blocks would need a table of some MiB."""
 
 
-def conversion_stages(copy: SinglePass, digits: Sequence[Digit], starts: tuple[int, int]) -> Stages | None:
+def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[int, int]) -> Staging | None:
     """A large copy of one box in blocks, if elements become narrower and are transposed past the cache.
 
     digits: of the copy, in the order of the destination. starts: the first byte of each side. Any copy that

@@ -22,7 +22,7 @@ from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import STRIP
-from codegen.schedule.stages import BoxSchedule, SinglePass, Stage, Stages, cached_map
+from codegen.schedule.staging import BoxSchedule, SinglePass, StageCopy, Staging, cached_map
 from codegen.support.lookups import expect
 
 Order: TypeAlias = tuple[int, ...]
@@ -66,9 +66,9 @@ SCATTERED = 1.5
 """How much slower transposes are that write to memory: they write parts of many lines at a time."""
 
 
-def digit_stages(
-    copy: SinglePass, digits: Sequence[Digit], schedules: Callable[[Stage], Sequence[BoxSchedule]]
-) -> Stages | None:
+def digit_staging(
+    copy: SinglePass, digits: Sequence[Digit], schedules: Callable[[StageCopy], Sequence[BoxSchedule]]
+) -> Staging | None:
     """The copy between two strided arrays in blocks; None if one pass is as fast, or if no blocks fit.
 
     digits     of the copy, in the order of the destination
@@ -86,7 +86,7 @@ def digit_stages(
         return None
     over = copy.over(digits, (0, 0))
 
-    def stages(order: Order, ends: Ends) -> tuple[Stage, Stage]:
+    def stages(order: Order, ends: Ends) -> tuple[StageCopy, StageCopy]:
         strides = cached_strides(digits, grid.extents, order, width)
         return over.through(grid, ends, cached_map(grid.box(ends)[1], strides, copy.target))
 

@@ -14,7 +14,7 @@ from codegen.maps.access import AccessMap, logical_roots, map_offset
 from codegen.maps.block_grid import BlockGrid, Dims, grains
 from codegen.maps.digit_trees import Leaf, ceil_div
 from codegen.schedule.machine import machine
-from codegen.schedule.stages import bytes_held, cached_map
+from codegen.schedule.staging import bytes_held, cached_map
 
 BLOCK_BYTES = 384 << 10
 """Most bytes of a block, on any machine."""

@@ -18,7 +18,7 @@ from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unperm
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import TileSize
-from codegen.schedule.stages import BoxSchedule, SinglePass, Stages, block_map, bytes_held
+from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, block_map, bytes_held
 from codegen.support.lookups import Known
 
 BLOCK_BYTES = 256 << 10
@@ -29,7 +29,7 @@ MOST_COLUMNS = 1 << 12
 64. f16 packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by these (Zen 5, 2026-11)."""
 
 
-def period_stages(copy: SinglePass, layout: PermutedMap) -> Stages | None:
+def period_staging(copy: SinglePass, layout: PermutedMap) -> Staging | None:
     """The copy between a strided array and a permuted layout in blocks; None if one pass is as fast."""
     packs = copy.src.slots is None
     array, storage = (copy.src, copy.dst) if packs else (copy.dst, copy.src)

@@ -14,7 +14,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.choose_grid import common_grid, pitched_map, stays_in_cache, stays_near
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
-from codegen.schedule.stages import BoxSchedule, SinglePass, Stages, bytes_held
+from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, bytes_held
 
 MOST_DENSE_BYTES = 4
 """Wider elements are staged in panels fast enough."""
@@ -36,7 +36,7 @@ SHORT_CHUNK_BYTES = 4 * LINE_BYTES
 s8 T(32,1) to T(4,1) on odd shapes: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
 
 
-def box_stages(copy: SinglePass) -> Stages | None:
+def box_staging(copy: SinglePass) -> Staging | None:
     """The copy of elements as they are in blocks; None if one pass is as fast, or if no blocks fit.
 
     Blocks are boxes after which both layouts repeat, so a few programs serve all of them. The same bytes move

@@ -90,7 +90,7 @@ class Explanation(Stages):
         if self.steps:
             lines.append(f"  largest  {self.steps[0].schedule}")
         if isinstance(self.program, StagedProgram):
-            lines.append(f"  blocks   {self.program.stages}")
+            lines.append(f"  blocks   {self.program.staging}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:

@@ -13,7 +13,7 @@ from codegen import (
     Element,
     Integers,
     Leaf,
-    Stage,
+    StageCopy,
     cached,
     compile_stage,
     dataclass,
@@ -59,7 +59,7 @@ def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy 
     others = first, element, whole_side.byte_bounds
     (src, source, src_bounds), (dst, target, dst_bounds) = (others, tiles) if into else (tiles, others)
     moved = count * (grid.tile_bytes + prod(grid.tile) * element.bits // 8)
-    program = _program(Stage(src, dst, source, target, outgrows_caches(moved)))
+    program = _program(StageCopy(src, dst, source, target, outgrows_caches(moved)))
     return TileCopy(program, np.arange(count) * step, (src_bounds, dst_bounds))
 
 

@@ -56,7 +56,7 @@ class Stages(ABC):
         from codegen import StagedProgram  # which few copies need
 
         compiled = self._compiled
-        return [f"blocks    {compiled.stages}\n"] if isinstance(compiled, StagedProgram) else []
+        return [f"blocks    {compiled.staging}\n"] if isinstance(compiled, StagedProgram) else []
 
     @property
     def directives(self) -> str:

@@ -69,7 +69,7 @@ class Copy:
         if staged:
             schedules = dict.fromkeys(part.text for part in parts if part.heading == SCHEDULES["choose"])
             parts = [Part("one pass, not taken", "\n".join(schedules), is_result=True)]
-            parts.append(Part("blocks", str(staged.stages), is_result=True))
+            parts.append(Part("blocks", str(staged.staging), is_result=True))
             observe = observing(parts)
             for step in staged.steps:
                 observe_stage(step, observe)

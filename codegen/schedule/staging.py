@@ -3,7 +3,7 @@
     for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 
 `choose_permuted`, `choose_conversion` and `choose_digits` choose the blocks of some kinds of copies, and
-`choose_stages` those of all others. Each returns `Stages`.
+`choose_stages` those of all others. Each returns `Staging`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codegen.support.dataclasses import dataclass
 LEAST_STAGED_BYTES = 1 << 20
 """Least bytes read and written of a staged copy: smaller copies would have few blocks."""
 
-Ahead: TypeAlias = Literal["", "rows", "lines"]
+PrefetchedBy: TypeAlias = Literal["", "rows", "lines"]
 """How the source of the next block is prefetched: by the rows of this block while they are read, as lines
 that launches of their own request, or not at all."""
 
@@ -52,7 +52,7 @@ STAGES_TRIED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageCopy:
     """One part of a copy, or one stage of that part: a copy like any other.
 
     streams     whether it writes past the caches: never into a block that the next stage reads
@@ -71,7 +71,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class Staging:
     """A copy in two stages.
 
     grid      the blocks
@@ -83,8 +83,8 @@ class Stages:
 
     grid: BlockGrid
     steps: tuple[Dims, Dims]
-    kinds: Mapping[Ends, tuple[Stage, Stage]]
-    ahead: Ahead = ""
+    kinds: Mapping[Ends, tuple[StageCopy, StageCopy]]
+    ahead: PrefetchedBy = ""
     on_lines: bool = False
 
     @property
@@ -159,7 +159,7 @@ class SinglePass:
         inwards: tuple[AccessMap, AccessMap],
         outwards: tuple[AccessMap, AccessMap],
         sizes: tuple[VectorSize | None, VectorSize | None] = (None, None),
-    ) -> tuple[Stage, Stage]:
+    ) -> tuple[StageCopy, StageCopy]:
         """The stages of a kind of block, whose elements are converted on the way into the cache.
 
         sizes: of the super-vectors of each stage
@@ -167,13 +167,13 @@ class SinglePass:
         held, choice = held_element(self.target), self.choice or StageChoice()
         read, write = sizes
         return (
-            Stage(*inwards, self.source, held, False, read, choice.reads, into_cache=True),
-            Stage(*outwards, held, self.target, self.streams, write, choice.writes),
+            StageCopy(*inwards, self.source, held, False, read, choice.reads, into_cache=True),
+            StageCopy(*outwards, held, self.target, self.streams, write, choice.writes),
         )
 
     def through(
         self, grid: BlockGrid, ends: Ends, cached: AccessMap, size: VectorSize | None = None
-    ) -> tuple[Stage, Stage]:
+    ) -> tuple[StageCopy, StageCopy]:
         """The stages of a kind of block whose array in cache has the map `cached`.
 
         size: of the super-vectors of the second stage
@@ -184,13 +184,13 @@ class SinglePass:
     def in_blocks(
         self,
         grid: BlockGrid,
-        kinds: Mapping[Ends, tuple[Stage, Stage]],
-        ahead: Ahead = "",
+        kinds: Mapping[Ends, tuple[StageCopy, StageCopy]],
+        ahead: PrefetchedBy = "",
         *,
         on_lines: bool = False,
-    ) -> Stages:
+    ) -> Staging:
         """The copy in blocks of which each kind has these stages."""
-        return Stages(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
+        return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
 
 
 def held_element(element: Element) -> Element:

@@ -15,20 +15,20 @@ from codegen.pipeline.steps import launch_of, step_of
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_requests import request_boxes, request_schedule
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.stages import Stage, Stages
+from codegen.schedule.staging import StageCopy, Staging
 from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM
 
 
-def compile_stages(stages: Stages, direct: CopyProgram) -> StagedProgram:
+def compile_staging(staging: Staging, direct: CopyProgram) -> StagedProgram:
     """The program of a copy in two stages. direct: the copy in one pass."""
-    programs = {ends: (compile_stage(x), compile_stage(y)) for ends, (x, y) in stages.kinds.items()}
+    programs = {ends: (compile_stage(x), compile_stage(y)) for ends, (x, y) in staging.kinds.items()}
     requests = {
-        ends: _requests(inwards) for ends, (inwards, _) in programs.items() if stages.ahead == "lines"
+        ends: _requests(inwards) for ends, (inwards, _) in programs.items() if staging.ahead == "lines"
     }
-    return StagedProgram(direct, stages, programs, requests)
+    return StagedProgram(direct, staging, programs, requests)
 
 
-def compile_stage(stage: Stage) -> CopyProgram:
+def compile_stage(stage: StageCopy) -> CopyProgram:
     """The program of a stage."""
     options = CopyOptions(
         thresholds=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
