@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
@@ -89,11 +90,8 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     # The destination is written past the caches. Rows are converted in one way only.
     choice = replace(copy.choice, reads=0) if copy.choice else None
     over = replace(copy.over((*others, row, column), starts), streams=True, choice=choice)
-    kinds = {
-        ends: over.through(grid, ends, pitched_map(grid.box(ends)[1], copy.target), TileSize(*block))
-        for ends in grid.ends()
-    }
-    return over.in_blocks(grid, kinds, "rows", on_lines=guesses and column[2] % LINE_BYTES == 0)
+    cached, on_lines = partial(pitched_map, element=copy.target), column[2] % LINE_BYTES == 0
+    return over.in_blocks(grid, cached, TileSize(*block), "rows", on_lines=guesses and on_lines)
 
 
 def _may_gain(

@@ -10,19 +10,20 @@ block, and from there to the destination.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.maps.block_grid import BlockGrid, Dims, Ends
+from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.choose_cache_blocks import Panel
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import STRIP
-from codegen.schedule.staging import BoxSchedule, SinglePass, StageCopy, Staging, cached_map
+from codegen.schedule.staging import BoxSchedule, Cached, SinglePass, StageCopy, Staging, cached_map
 from codegen.support.lookups import expect
 
 Order: TypeAlias = tuple[int, ...]
@@ -86,17 +87,17 @@ def digit_staging(
         return None
     over = copy.over(digits, (0, 0))
 
-    def stages(order: Order, ends: Ends) -> tuple[StageCopy, StageCopy]:
+    def cached(order: Order) -> Cached:
         strides = cached_strides(digits, grid.extents, order, width)
-        return over.through(grid, ends, cached_map(grid.box(ends)[1], strides, copy.target))
+        return partial(cached_map, strides=strides, element=copy.target)
 
     first = expect(grid.ends(), "a block", grid)
     order, cycles = order_in_cache(
-        digits, width, lambda order: staged_cycles(*map(schedules, stages(order, first)))
+        digits, width, lambda x: staged_cycles(*map(schedules, over.through(grid, first, cached(x))))
     )
     if copy.choice is None and not goes_in_digits(copy.boxes, digits, grid.extents, cycles):
         return None
-    return over.in_blocks(grid, {ends: stages(order, ends) for ends in grid.ends()})
+    return over.in_blocks(grid, cached(order))
 
 
 def may_be_slow(boxes: Sequence[BoxSchedule]) -> bool:

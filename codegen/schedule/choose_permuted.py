@@ -18,7 +18,7 @@ from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unperm
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import TileSize
-from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, block_map, bytes_held
+from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, block_map, bytes_held, steps_of
 from codegen.support.lookups import Known
 
 BLOCK_BYTES = 256 << 10
@@ -53,7 +53,7 @@ def period_staging(copy: SinglePass, layout: PermutedMap) -> Staging | None:
             kinds[ends] = copy.stages(plain, periods, (packing_tile(itemsize), None))
         else:
             kinds[ends] = copy.stages(periods[::-1], plain[::-1])
-    return copy.in_blocks(grid, kinds)
+    return Staging(grid, (steps_of(grid, copy.src), steps_of(grid, copy.dst)), kinds)
 
 
 def _strides(array: AccessMap) -> Dims | None:

@@ -6,6 +6,7 @@ The decision looks at the copy in one pass: its boxes, the schedules of their ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -48,10 +49,9 @@ def box_staging(copy: SinglePass) -> Staging | None:
     grid = common_grid(copy.src.dims, layouts, itemsize, copy.part, far=copy.streams)
     if grid is None or not stays_in_cache(grid.extents, itemsize):
         return None
-    cached = {ends: pitched_map(grid.box(ends)[1], copy.source) for ends in grid.ends()}
-    kinds = {ends: copy.through(grid, ends, x) for ends, x in cached.items()}
     near = copy.streams and stays_near(grid.extents, itemsize)
-    return copy.in_blocks(grid, kinds, "lines" if near else "")
+    cached = partial(pitched_map, element=copy.source)
+    return copy.in_blocks(grid, cached, ahead="lines" if near else "")
 
 
 def goes_in_boxes(boxes: Sequence[BoxSchedule]) -> bool:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Literal, TypeAlias
@@ -27,6 +27,9 @@ LEAST_STAGED_BYTES = 1 << 20
 PrefetchedBy: TypeAlias = Literal["", "rows", "lines"]
 """How the source of the next block is prefetched: by the rows of this block while they are read, as lines
 that launches of their own request, or not at all."""
+
+Cached: TypeAlias = Callable[[Dims], AccessMap]
+"""The map in cache of a block of some extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,24 +175,24 @@ class SinglePass:
         )
 
     def through(
-        self, grid: BlockGrid, ends: Ends, cached: AccessMap, size: VectorSize | None = None
+        self, grid: BlockGrid, ends: Ends, cached: Cached, size: VectorSize | None = None
     ) -> tuple[StageCopy, StageCopy]:
-        """The stages of a kind of block whose array in cache has the map `cached`.
-
-        size: of the super-vectors of the second stage
-        """
+        """The stages of a kind of block; the arguments are as in `in_blocks`."""
         src, dst = (block_map(x, grid, ends) for x in (self.src, self.dst))
-        return self.stages((src, cached), (cached, dst), (None, size))
+        block = cached(grid.box(ends)[1])
+        return self.stages((src, block), (block, dst), (None, size))
 
     def in_blocks(
         self,
         grid: BlockGrid,
-        kinds: Mapping[Ends, tuple[StageCopy, StageCopy]],
+        cached: Cached,
+        size: VectorSize | None = None,
         ahead: PrefetchedBy = "",
         *,
         on_lines: bool = False,
     ) -> Staging:
-        """The copy in blocks of which each kind has these stages."""
+        """The copy in two stages; size: of the super-vectors of the second one."""
+        kinds = {ends: self.through(grid, ends, cached, size) for ends in grid.ends()}
         return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
 
 
