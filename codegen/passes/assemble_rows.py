@@ -33,8 +33,8 @@ def assemble_rows(function: Function, nest: CopyNest) -> Function:
                  assembled_1 = with_shuffled(assembled_0, src_block[part_offsets[2*register + 1]] [4, 16], …)
                  dst_block[min(16*register, row_bytes - 16)] = assembled_1 [4, 16]
 
-    The last register of a row overlaps the one before it, and so do the last rows. Threads share the blocks
-    if no loop is around. `Ahead` requests what follows each part in the source.
+    The last register of a row overlaps the one before it, and so do the last rows. `Ahead` requests what
+    follows each part in the source.
     """
     if not nest.obeying(Assemble):
         return function
@@ -73,7 +73,7 @@ def _blocks(nest: CopyNest, how: Assemble) -> Body:
         loop("register", 0, registers, *parts, store),
     )
     blocks = quotient(plus(step.extent, block_steps, -1), block_steps)
-    return *before, loop("block", *((0, blocks) if nest.around or nest.entries else ("begin", "end")), *block)
+    return *before, loop("block", 0, blocks, *block)
 
 
 def _part(nest: CopyNest, how: Assemble, k: int, pitch: Size) -> Body:

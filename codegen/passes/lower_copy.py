@@ -40,7 +40,7 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
     """Add the loops of a nest to its kernel, which has no statements yet.
 
     before:  for a in a_extent, dst += a_dst, src += a_src: for x in x_extent, dst += 1, src += 1: dst = src
-    after:   for a in begin..end:
+    after:   for a in 0..a_extent:
                dst_a = dst + a * a_dst; src_a = src + a * a_src
                for x in 0..x_extent:  dst_a[x] = src_a[x]
     """
@@ -54,7 +54,7 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
         body, what = _inner(nest), _what(nest, at)
     unit = "bits" if nest.unit_bits == 1 else "bytes"
     how = ", ".join(map(str, nest.directives)) or f"Element by element, strides in {unit}"
-    shared = "table entries" if nest.entries else "entry" if nest.obeying(Gather) else nest.shared
+    shared = "entry" if nest.obeying(Gather) else nest.shared
     summary = f"{what}. {how}" + (f"; parallel over {shared}." if shared else ".")
     return replace(function, body=(*before, *_around(nest, body)), summary=summary)
 
@@ -91,12 +91,8 @@ def _around(nest: CopyNest, body: Body) -> Body:
     bases = ["_entry" if nest.entries else "", *(f"_{x.axis}" for x in loops)]
     for k, x in reversed(list(enumerate(loops))):
         views = _views(nest, x, bases[k], opaque=opaque or k < len(loops) - 1)
-        is_shared = k == 0 and not nest.entries and not nest.order
-        ends = ("begin", "end") if is_shared else (0, x.extent)
-        body = (loop(x.axis, *ends, *views, *body),)
-    if not nest.entries:
-        return body
-    return (loop("entry", "begin", "end", *_entry(nest), *body),)
+        body = (loop(x.axis, 0, x.extent, *views, *body),)
+    return (loop("entry", 0, nest.entries, *_entry(nest), *body),) if nest.entries else body
 
 
 def _views(nest: CopyNest, around: Loop, base: str, *, opaque: bool) -> list[Statement]:

@@ -23,7 +23,7 @@ def tile_axes(function: Function, nest: CopyNest) -> Function:
                for row_tile in 0..rows step 64: row_stop = min(row_tile + 64, rows)
                  for column in column_tile..column_stop: for row in row_tile..row_stop: …
 
-    With `Reorder`, loops around these move between those over tiles, and threads share the first loop.
+    With `Reorder`, loops around these move between those over tiles.
     """
     if not nest.obeying(Tile):
         return function
@@ -31,20 +31,20 @@ def tile_axes(function: Function, nest: CopyNest) -> Function:
 
     def tiled(node: Statement) -> Body:
         if isinstance(node, For) and node.index == outermost.axis:
-            return _tiled(node, nest, parallel=not nest.entries)
+            return _tiled(node, nest)
         return (node,)
 
     return replace(function, body=rewrite_body(function.body, tiled))
 
 
-def _tiled(node: For, nest: CopyNest, *, parallel: bool) -> Body:
+def _tiled(node: For, nest: CopyNest) -> Body:
     """The loops of a nest in their order, around the innermost body."""
     order = nest.order or (*(x.index for x in nest.obeying(Tile)), *(x.axis for x in nest.loops))
     views, body = _inside(node, {*order})
     for name in reversed([x for x in order if x not in nest.outer]):
         body = (_loop(name, nest, (*views.pop(name, ()), *body)),)
     outer = chain(*views.values())
-    return around_tiles(nest, (*outer, *body), parallel=parallel) if nest.order else body
+    return around_tiles(nest, (*outer, *body)) if nest.order else body
 
 
 def _inside(node: For, names: set[str]) -> tuple[dict[str, Body], Body]:

@@ -63,14 +63,10 @@ def _digit(x: Loop) -> TileLoop:
     return TileLoop(x.axis, x.axis, x.extent, 1, compare(plus(x.axis, 1), "lt", x.extent), (x.src,))
 
 
-def around_tiles(nest: CopyNest, body: Body, *, parallel: bool) -> Body:
-    """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations."""
-    for k, x in reversed(list(enumerate(tile_loops(nest)))):
-        first, last = index_of(0), index_of(x.stop)
-        if parallel and k == 0:
-            first, last = times("begin", x.step), times("end", x.step)
-            last = least(last, x.stop) if x.step > 1 else last
-        body = (loop(x.index, first, last, *x.before, *body, step=x.step),)
+def around_tiles(nest: CopyNest, body: Body) -> Body:
+    """All loops around a body."""
+    for x in reversed(tile_loops(nest)):
+        body = (loop(x.index, 0, x.stop, *x.before, *body, step=x.step),)
     return body
 
 

@@ -63,6 +63,7 @@ def copy_passes() -> tuple[Pass, ...]:
     from codegen.passes.prefetch_ahead import prefetch_ahead
     from codegen.passes.prefetch_elements import prefetch_elements
     from codegen.passes.prefetch_later_entry import prefetch_later_entry
+    from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
@@ -72,13 +73,14 @@ def copy_passes() -> tuple[Pass, ...]:
     return (
         lower_copy,
         tile_axes,
+        assemble_rows,
+        share_loop,
         find_next_tile,
         stage_tiles,
         stream_lines,
         prefetch_later_entry,
         prefetch_elements,
         vectorize_axes,
-        assemble_rows,
         prefetch_ahead,
         simplify,
         fence_streams,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
@@ -185,7 +184,7 @@ def launch_of(
     _check_nest(step.nest, starts, reach)
     calls = calls_for(step, tables, bounds, reach)
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
-    trips = prod(t.extent for t in tables) if tables else step.nest.trips
+    trips = step.nest.trips
     launch = Launch(
         step,
         calls,

@@ -131,20 +131,21 @@ class CopyNest:
 
     @property
     def shared(self) -> str:
-        """The loop that threads share without a table of entries; "" if they share none."""
-        assembled = (x.axis for x in self.obeying(Assemble))
-        return "".join([*self.order, *(x.axis for x in self.around), *assembled][:1])
+        """The loop that threads share; "" if they share none."""
+        loops = [*self.order, *(x.axis for x in self.around), *("block" for _ in self.obeying(Assemble))]
+        return "entry" if self.entries else "".join(loops[:1])
 
     @property
     def trips(self) -> int:
         """Iterations of the loop that threads share; sizes are numbers still."""
-        if not self.shared:
-            return 1
+        if not self.shared or self.entries:
+            return int_size(self.entries) or 1
         panels = {tile.index: tile.count for tile in self.outer_tiles if tile.level == "panel"}
         if self.shared in panels:
             return int_size(panels[self.shared])
         sizes = {tile.index: (tile.axis, int_size(tile.size)) for tile in self.outer_tiles}
-        sizes |= {x.axis: (x.axis, x.rows * int_size(x.steps)) for x in self.obeying(Assemble)}
+        for rows in self.obeying(Assemble) if not self.around else ():
+            sizes["block"] = rows.axis, rows.rows * int_size(rows.steps)
         axis, size = sizes.get(self.shared, (self.shared, 1))
         return -(-int_size(self.axis(axis).extent) // size)
 
