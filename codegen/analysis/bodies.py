@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.building import minus
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, index_symbol, index_symbols
-from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
+from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store, View
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import element_loads, loads
 
@@ -41,16 +41,25 @@ def vector_nest(loop: For) -> list[For]:
 def perfect_nest(loop: For) -> list[For]:
     """The loop and the loops perfectly nested in it that may run in another order, unless accesses forbid it.
 
-    Their bounds do not use each other's indices. A loop that carries a value is alone.
+    Their bounds do not use each other's indices. A loop that carries a value is alone. Views may be between
+    loops, with what is computed after them.
     """
     nest = [loop]
-    while not loop.carried and len(loop.body) == 1 and isinstance(loop.body[0], For):
-        loop = loop.body[0]
+    while not loop.carried and (inside := _inner_loop(loop.body)):
+        loop = inside
         used = set[str]().union(*map(index_symbols, (*loop.lower, *loop.upper)))
         if loop.carried or used & {outer.index for outer in nest}:
             break
         nest.append(loop)
     return nest
+
+
+def _inner_loop(body: tuple[Statement, ...]) -> For | None:
+    """The only loop of a body, which may follow views."""
+    match body:
+        case (For() as loop,) | (View(), *_, For() as loop):
+            return loop
+    return None
 
 
 def strip_around(loop: For) -> tuple[str, int] | None:

@@ -11,10 +11,9 @@ from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.passes.row_buffers import Ahead, prefetch_in_drain
-from codegen.passes.tile_loops import columns_of
 from codegen.passes.transposed_blocks import block_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import PrefetchTile
+from codegen.schedule.directives import LanesBeyond, PrefetchTile
 from codegen.schedule.loops import int_size
 
 
@@ -118,3 +117,10 @@ def _if_less(a: Term, b: Term, then: Term, otherwise: Term) -> Value:
     """then if a < b else otherwise"""
     values = [IndexValue(index_of(x)) for x in (a, b, then, otherwise)]
     return Op("select", (Op("lt", tuple(values[:2]), "i1"), *values[2:]), "i64")
+
+
+def columns_of(nest: CopyNest) -> tuple[Term, Term]:
+    """The first column of a tile, and the one after its last; a last block begins earlier."""
+    if nest.obeying(LanesBeyond):
+        return 0, nest.axis("column").extent
+    return "column_first", "column_stop"

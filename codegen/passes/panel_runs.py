@@ -21,8 +21,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, Let, Statement, View
 from codegen.ir.values import Load
 from codegen.passes.lines import line
-from codegen.passes.panel_requests import requesting_runs
-from codegen.passes.tile_loops import columns_of
+from codegen.passes.panel_requests import columns_of, requesting_runs
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import PANEL_RUN_OFFSETS, RUN_OFFSETS

@@ -10,11 +10,10 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Load
-from codegen.passes.panel_requests import before_requests, requesting_rows
+from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows
 from codegen.passes.panel_runs import drained_runs, run_sizes
 from codegen.passes.row_buffers import drain_row
 from codegen.passes.sides import sides_of
-from codegen.passes.tile_loops import columns_of
 from codegen.passes.transposed_blocks import element_row
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond

@@ -1,19 +1,21 @@
-"""Run loops of a kernel in tiles, in the order that directives give."""
+"""Run loops in tiles, in the order that directives give."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codegen.analysis.bodies import defined
-from codegen.ir.index import Affine, index_symbol
+from codegen.ir.building import index_of, least, let, plus, times
+from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.nodes import Carried, For, Function, Statement
-from codegen.ir.rewriting import rename_carried
+from codegen.ir.rewriting import Body, rename_carried
 from codegen.ir.values import Local
 from codegen.passes.new_names import fresh_name
-from codegen.schedule.directives import Directive
+from codegen.schedule.directives import Directive, Tile
 from codegen.schedule.loop_groups import LoopGroup, group_at
 from codegen.schedule.loops import int_size
+from codegen.support.dataclasses import dataclass
 
 
 def tile(function: Function, directives: Sequence[Directive]) -> Function:
@@ -25,53 +27,110 @@ def tile(function: Function, directives: Sequence[Directive]) -> Function:
                  for j in j_tile..min(j_tile + 64, m) step 16:  C[i, j] = A[i, j] [16]
 
     Loops over tiles carry the accumulators of a reduction from one tile to the next. Without tiles, loops are
-    interchanged: Reorder("j", "i").
+    interchanged: Reorder("j", "i"). In a copy, ends of tiles have names, i_stop = min(i_tile + 8, n), because
+    later passes use them; a loop over panels counts them.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 
-    def tiled(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def tiled(body: Body) -> Body:
         return tuple(loop(node) if isinstance(node, For) else node for node in body)
 
     def loop(node: For) -> Statement:
         group = group_at(node, directives)
         if group is None:
             return replace(node, body=tiled(node.body))
-        names = {x.index: fresh_name(x.index, taken) for x in group.tiles}
+        names = {x.index: fresh_name(x.first, taken) for x in group.tiles}
         held = [c.name for x in group.loops for c in x.carried if names]
         carried = {name: fresh_name(f"{name}.{group.tiles[-1].level}", taken) for name in held}
-        (made,) = _in_order(group, names, carried, tiled(group.loops[-1].body))
+        nest = _Nest(group, names, carried, bool(function.buffers))
+        (made,) = nest.around(tiled(group.loops[-1].body))
         return made
 
     return replace(function, body=tiled(function.body))
 
 
-def _in_order(
-    group: LoopGroup, names: dict[str, str], carried: dict[str, str], body: tuple[Statement, ...]
-) -> tuple[Statement, ...]:
-    """The loops of a group around a body.
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """The loops of a group in their order.
 
-    names    the index of each loop over tiles
+    names    the first iteration of each tile
     carried  the names inside a tile of what is carried from tile to tile
+    named    whether ends of tiles have names
     """
-    for name in reversed(group.order):
-        loop = group.loop(name)
-        step, levels = loop.step // loop.size, group.tiles_of(loop.index)
+
+    group: LoopGroup
+    names: Mapping[str, str]
+    carried: Mapping[str, str]
+    named: bool
+
+    def around(self, body: Body) -> Body:
+        """The loops around a body."""
+        views = _views(self.group)
+        for name in reversed(self.group.order):
+            body = (self.loop(name, (*views.get(name, ()), *body)),)
+        return body
+
+    def loop(self, name: str, body: Body) -> For:
+        """The loop of that name around a body."""
+        loop = replace(self.group.loop(name), body=body)
+        levels = self.group.tiles_of(loop.index)
         depth = next((k for k, x in enumerate(levels) if x.index == name), len(levels))
-        lower, upper = loop.lower, loop.upper
-        if depth:
-            around = levels[depth - 1]
-            first = index_symbol(names[around.index])
-            lower, upper = (first,), (first + Affine(int_size(around.size) * step), *upper)
-        made = replace(loop, lower=lower, upper=upper, body=body, parallel=loop.parallel and not depth)
+        made = self.inside(loop, levels[:depth]) if depth else loop
         if depth < len(levels):
-            size = int_size(levels[depth].size) * step
-            handed = tuple(replace(c, update=_held(c, carried[c.name])) for c in loop.carried)
-            made = replace(made, index=names[name], step=size, size=1, carried=handed, min_distance=1)
-        elif depth:
+            return self.over_tiles(made, levels[: depth + 1])
+        if depth:
             started = tuple(replace(c, start=_held(c, c.name)) for c in loop.carried)
-            made = rename_carried(replace(made, carried=started), carried)
-        body = (made,)
-    return body
+            made = rename_carried(replace(made, carried=started), self.carried)
+        return made
+
+    def inside(self, loop: For, levels: Sequence[Tile]) -> For:
+        """The loop inside a tile, whose end is a name or the nearer of two bounds."""
+        first, last = self.ends(loop, levels)
+        upper = (index_symbol(_stop(levels)),) if self.named else (last, *loop.upper)
+        return replace(loop, lower=(first,), upper=upper, parallel=False)
+
+    def over_tiles(self, loop: For, levels: Sequence[Tile]) -> For:
+        """The loop over the tiles of a level."""
+        tile, step = levels[-1], loop.step // loop.size
+        carried = tuple(replace(c, update=_held(c, self.carried[c.name])) for c in loop.carried)
+        made = replace(loop, index=self.names[tile.index], size=1, carried=carried, min_distance=1)
+        before: Body = ()
+        if self.named:
+            _, last = self.ends(loop, levels)
+            before = (let(_stop(levels), least(last, *loop.upper)),)
+        if tile.level == "panel":
+            before = (let(made.index, times(tile.index, tile.size)), *before)
+            made = replace(made, index=tile.index, lower=(Affine(),), upper=(index_of(tile.count),))
+        else:
+            made = replace(made, step=int_size(tile.size) * step)
+        return replace(made, body=(*before, *loop.body))
+
+    def ends(self, loop: For, levels: Sequence[Tile]) -> tuple[Index, Index]:
+        """The first iteration of a tile, and the one after its last if it is full."""
+        first = self.names[levels[-1].index]
+        return index_symbol(first), plus(first, times(levels[-1].size, loop.step // loop.size))
+
+
+def _views(group: LoopGroup) -> dict[str, Body]:
+    """The views between the loops, by the loop that they move into.
+
+    Those of a loop without tiles are inside all loops over outermost tiles.
+    """
+    found, moved, outer = dict[str, Body](), list[Statement](), set[str]()
+    for loop in group.loops[:-1]:
+        if group.tiles_of(loop.index):
+            found[loop.index] = loop.body[:-1]
+        elif loop.body[:-1]:
+            moved += loop.body[:-1]
+            outer.add(loop.index)
+    outer |= {group.tiles_of(x.axis)[0].index for x in group.tiles}
+    innermost = [name for name in group.order if name in outer][-1:]
+    return {**found, **{name: tuple(moved) for name in innermost}}
+
+
+def _stop(levels: Sequence[Tile]) -> str:
+    """The name of the end of a tile of the last of some levels."""
+    return f"{levels[-1].axis if len(levels) == 1 else levels[-1].index}_stop"
 
 
 def _held(carried: Carried, name: str) -> Local:

@@ -67,12 +67,15 @@ def copy_passes() -> tuple[Pass, ...]:
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
-    from codegen.passes.tile_axes import tile_axes
+    from codegen.passes.tile import tile as tile_loops
     from codegen.passes.vectorize_axes import vectorize_axes
+
+    def tile(function: Any, nest: Any) -> Any:
+        return tile_loops(function, nest.directives)
 
     return (
         lower_copy,
-        tile_axes,
+        tile,
         assemble_rows,
         share_loop,
         find_next_tile,

@@ -90,11 +90,6 @@ def check_loops(function: Function, directives: Sequence[Directive], text: str) 
             refuse_directive(text, x, f"expected smaller tiles of a loop by {steps[x.axis]}, got {x}")
         if int_size(x.size) % lanes.get(x.axis, 1):
             refuse_directive(text, x, f"expected a multiple of {lanes[x.axis]} lanes, got {x}")
-    for axis in names:
-        levels = [next((x for x in tiles if (x.axis, x.level) == (axis, level)), None) for level in LEVELS]
-        for outer, inner in pairwise(x for x in levels if x is not None):
-            if int_size(outer.size) % int_size(inner.size):
-                refuse_directive(text, outer, f"expected a multiple of the {inner.size} of {inner}")
     for group in groups_of(function.body, directives):
         _check_names(group, directives, text)
     changed = next((x for x in directives if isinstance(x, Reorder)), tiles[0] if tiles else None)
@@ -202,17 +197,22 @@ def _axes(directive: Directive, tiles: Sequence[Tile]) -> list[str]:
 
 
 def _check_names(group: LoopGroup, directives: Sequence[Directive], text: str) -> None:
-    """An order has all loops of its group, those over tiles outside the loops that they split."""
+    """An order has all loops of its group, those over tiles outside the loops that they split.
+
+    Larger tiles hold several smaller ones.
+    """
     x = next((x for x in directives if isinstance(x, Reorder) and x.loops == group.order), None)
-    if x is None:
-        return
-    if sorted(group.order) != sorted(group.names):
+    if x is not None and sorted(group.order) != sorted(group.names):
         nested = ", ".join(group.names)
         refuse_directive(text, x, f"expected an order of the perfectly nested loops {nested}, got {x}")
     for loop in group.loops:
-        names = [*(tile.index for tile in group.tiles_of(loop.index)), loop.index]
-        if sorted(names, key=group.order.index) != names:
+        levels = group.tiles_of(loop.index)
+        names = [*(tile.index for tile in levels), loop.index]
+        if x is not None and sorted(names, key=group.order.index) != names:
             refuse_directive(text, x, f"expected {', '.join(names)} in this order, got {x}")
+        for outer, inner in pairwise(levels):
+            if int_size(outer.size) % int_size(inner.size):
+                refuse_directive(text, outer, f"expected a multiple of the {inner.size} of {inner}")
 
 
 def _innermost(loop: Loop, lanes: dict[str, int]) -> list[Loop]:

@@ -34,7 +34,8 @@ class LoopGroup:
 
     def tiles_of(self, axis: str) -> tuple[Tile, ...]:
         """The loops over tiles of a loop, outermost first."""
-        return tuple(x for x in self.tiles if x.axis == axis)
+        found = (x for x in self.tiles if x.axis == axis)
+        return tuple(sorted(found, key=lambda x: self.order.index(x.index)))
 
     def blocks(self, lanes: Mapping[str, int]) -> list[tuple[str, int]]:
         """For each loop in order, the loop of the function and its iterations in one iteration."""
@@ -58,7 +59,11 @@ def group_at(loop: For, directives: Sequence[Directive]) -> LoopGroup | None:
     last = max(k for k, each in enumerate(nest) if each.index in named)
     loops = tuple(nest[: last + 1])
     levels = tuple(
-        x for level in LEVELS for each in loops for x in tiles if (x.axis, x.level) == (each.index, level)
+        x
+        for strips in (False, True)
+        for each in loops
+        for x in tiles
+        if (x.axis, x.level == "strip") == (each.index, strips)
     )
     group = LoopGroup(loops, levels, ())
     order = next((order for order in orders if {*order} & {*group.names}), group.names)
