@@ -208,7 +208,8 @@ if _TYPE_CHECKING:
     from codegen.schedule.loop_groups import outermost as outermost
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.read_directives import check_calls as check_calls
-    from codegen.schedule.read_directives import refuse_directive as refuse_directive
+    from codegen.schedule.read_directives import pointing as pointing
+    from codegen.schedule.read_directives import refuse as refuse
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
     from codegen.schedule.staging import StageCopy as StageCopy
@@ -339,7 +340,7 @@ _HOMES = {
     "schedule.hold_gil": "loops_hold_gil",
     "schedule.loop_groups": "outermost",
     "schedule.machine": "machine",
-    "schedule.read_directives": "check_calls refuse_directive",
+    "schedule.read_directives": "check_calls pointing refuse",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.staging": "StageCopy",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",

@@ -33,6 +33,7 @@ from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.directives import Directive
 from codegen.schedule.loop_groups import lane_directives, lanes_of, orders_without_tiles
 from codegen.schedule.machine import machine
+from codegen.schedule.read_directives import pointing
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -91,12 +92,13 @@ def schedule_function(
         ScheduleError: the text is not a schedule of this function.
     """
     directives = read_loop_directives(text)
-    check_loops(function, directives, text)
-    function = tile(function, orders_without_tiles(directives))
-    schedule = given_lanes(function, lanes_of(directives), reductions, scans)
-    check_lanes(function, schedule, directives, text)
-    made = replace(_vectorized(function, schedule), directives=with_tails(function, directives, text))
-    check_nests(function, made.function, directives, text)
+    with pointing(text, directives):
+        check_loops(function, directives)
+        function = tile(function, orders_without_tiles(directives))
+        schedule = given_lanes(function, lanes_of(directives), reductions, scans)
+        check_lanes(function, schedule, directives)
+        made = replace(_vectorized(function, schedule), directives=with_tails(function, directives))
+        check_nests(function, made.function, directives)
     return made
 
 

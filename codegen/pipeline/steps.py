@@ -22,7 +22,6 @@ from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
-from codegen.schedule.check_directives import check_directives
 from codegen.schedule.choose import misaligned
 from codegen.schedule.copy_nest import (
     CopyNest,
@@ -60,13 +59,13 @@ def step_of(
     given  directives as text, instead of those of the schedule
     """
     (nest,) = run_passes(SELECT, box, schedule, observe)
+    if given or settings().verify:
+        from codegen.schedule.check_nest import check_nest, given_nest  # which few copies need
     if given:
-        from codegen.schedule.given_directives import given_nest  # which few copies need
-
         schedule = replace(schedule, given=True)
         nest = given_nest(nest, given)
     elif settings().verify:
-        check_directives(nest)
+        check_nest(nest)
     sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
@@ -30,7 +31,7 @@ HELD = (Assemble, Gather, Groups, LanesBeyond, Table)
 MOST_CHARACTERS = 1000
 """The longest text that is read."""
 
-EXAMPLE = 'Vectorize(i=16, j=16), Tail("j", "mask")'
+EXAMPLE = 'write Vectorize(i=16, j=16), Tail("j", "mask")'
 
 NOTHING: Mapping[str, Directive] = MappingProxyType({})
 
@@ -53,14 +54,31 @@ def read_directives(text: str, known: Mapping[str, Directive] = NOTHING) -> tupl
         raise ScheduleError(_shown(text, 0, "expected directives, got deeply nested text")) from error
 
 
-def refuse_directive(text: str, directive: Directive, problem: str) -> NoReturn:
-    """Raise an error with a caret under a directive of a text.
+class RefusedError(ScheduleError):
+    """A problem, and the directive that has it; None if a directive is missing."""
+
+
+def refuse(problem: str, directive: Directive | None = None) -> NoReturn:
+    """Refuse a directive, or a schedule that lacks one; `pointing` says where."""
+    raise RefusedError(problem, directive)
+
+
+@contextmanager
+def pointing(text: str, directives: Sequence[Directive], fix: str = EXAMPLE) -> Iterator[None]:
+    """Put a caret under the directive of a text that is refused inside, or after the text if one is missing.
+
+    directives  those of the text, in order; others may follow
 
     Raises:
-        ScheduleError: always.
+        ScheduleError: a directive was refused.
     """
-    calls = _calls(text)
-    _refuse(text, next(call for call in calls if _directive(text, call) == directive), problem)
+    try:
+        yield
+    except RefusedError as error:
+        problem, directive = error.args
+        calls = zip(_calls(text), directives, strict=False)
+        at = next((_column(call) for call, each in calls if each is directive), len(text))
+        raise ScheduleError(_shown(text, at, problem, fix)) from None
 
 
 def check_calls(text: str) -> None:
@@ -77,7 +95,7 @@ def _calls(text: str) -> list[ast.expr]:
     """The expressions that commas separate."""
     if not text.strip() or len(text) > MOST_CHARACTERS:
         size = "none" if not text.strip() else f"{len(text)} characters"
-        raise ScheduleError(f"schedule: expected directives, got {size}\n  write {EXAMPLE}")
+        raise ScheduleError(f"schedule: expected directives, got {size}\n  {EXAMPLE}")
     try:
         parsed = ast.parse(f"({text}\n,)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -163,10 +181,14 @@ def _value(text: str, node: ast.expr) -> Any:
 
 
 def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:
-    at = node.col_offset - 1 if node.lineno == 1 else 0
-    raise ScheduleError(_shown(text, at, problem))
+    raise ScheduleError(_shown(text, _column(node), problem))
 
 
-def _shown(text: str, at: int, problem: str) -> str:
-    """The problem, the text with a caret under it, and an example."""
-    return f"schedule: {problem}\n{pointed(text, at)}\n  write {EXAMPLE}"
+def _column(node: ast.expr) -> int:
+    """The column of a node in the first line of the text, which follows a parenthesis."""
+    return node.col_offset - 1 if node.lineno == 1 else 0
+
+
+def _shown(text: str, at: int, problem: str, fix: str = EXAMPLE) -> str:
+    """The problem, the text with a caret under it, and what to write."""
+    return f"schedule: {problem}\n{pointed(text, at)}\n  {fix}"

@@ -111,13 +111,16 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         ("Tile(", "expected directives, separated by commas"),
         ("Tile(3, 4)", "axis of Tile has another type than 3"),
         ("Shuffle()", "expected Tile, Reorder"),
-        (TRANSPOSE.replace("row=16", "row=15"), "is not a multiple of 15 iterations"),
+        (TRANSPOSE.replace("row=16", "row=15"), "expected a multiple of 15 lanes"),
         (
             TRANSPOSE.replace("column=16", "column=2"),
-            "registers transpose 4x16, 16x4, 16x16 elements of 4 bytes",
+            "expected 4x16, 16x4, 16x16, got blocks of 16x2 elements of 4 bytes",
         ),
         (TRANSPOSE.replace('Tail("row", "clamp"), ', ""), 'expected Tail("row", "clamp")'),
-        (TRANSPOSE.replace('"row_tile", "column_tile"', '"row", "column_tile"'), "expected an order of"),
+        (
+            TRANSPOSE.replace('"row_tile", "column_tile"', '"row_tile"'),
+            "expected an order of the perfectly nested loops row_tile, column_tile, row, column, got",
+        ),
         (TRANSPOSE + ", Stage()", 'Stage needs Stream("headed")'),
         (TRANSPOSE + ', Stream("given")', "needs result rows at multiples of 64 bytes"),
         (TRANSPOSE + ", PrefetchTile()", "PrefetchTile needs tiles of rows and columns, and Stream"),
@@ -128,16 +131,22 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
             "Stage needs row_tile as the",
         ),
         (STAGED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "a panel of"),
-        (TRANSPOSE + ', Tile("row", 16)', "expected tiles of different levels"),
+        (
+            TRANSPOSE + ', Tile("row", 16)',
+            'expected one directive of a kind for each loop, got Tile("row", 16) again',
+        ),
         (TRANSPOSE + ", CopyBlock(64)", "a transpose does not take CopyBlock(64)"),
         (TRANSPOSE.replace("64", '"64"'), "expected tiles of 1 to"),
-        (TRANSPOSE.replace("64", "64, count=1"), "omit count"),
-        (TRANSPOSE + ', Tail("row", "clamp")', "a transpose has one tail for each side"),
+        (TRANSPOSE.replace("64", "64, count=1"), "expected tiles of 1 to"),
+        (
+            TRANSPOSE + ', Tail("row", "clamp")',
+            'expected one directive of a kind for each loop, got Tail("row", "clamp") again',
+        ),
         (
             TRANSPOSE.replace("clamp", "clamp", 1).replace('"clamp")', '"clamp", sizes=(1,))', 1),
-            "without sizes",
+            'expected a tail of row or column by "clamp", got',
         ),
-        (STAGED.replace('"headed"', '"headed", least=64'), "without more"),
+        (STAGED.replace('"headed"', '"headed", least=64'), 'expected Stream("headed") for a transpose, got'),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "a transpose needs Reorder"),
@@ -149,6 +158,30 @@ def test_a_schedule_that_passes_cannot_obey_is_refused(schedule: str, message: s
         tj.copyto(z, U4.T, schedule=schedule)
     assert message in str(caught.value)
     assert not z.any()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "under"),
+    [
+        (STAGED.replace('Tile("row", 64)', 'Tile("row", 24)').replace("row=16", "row=4"), 'Tile("row", 24)'),
+        (
+            TRANSPOSE.replace('"row_tile", "column_tile"', '"column_tile", "row_tile"') + ", Stage()",
+            "Stage()",
+        ),
+        (TRANSPOSE.replace("row=16", "row=7"), 'Tile("row", 64)'),
+        (TRANSPOSE + ', Tile("layer", 2)', 'Tile("layer", 2)'),
+        (TRANSPOSE.replace(', Tail("column", "clamp")', ""), ""),
+        ("Vectorize(x=64)", ""),
+    ],
+)
+def test_a_caret_is_under_the_directive_that_is_refused(schedule: str, under: str) -> None:
+    """It is after the text if a directive is missing."""
+    with pytest.raises(tj.ScheduleError) as caught:
+        tj.copyto(np.zeros((200, 300), np.uint32), U4.T, schedule=schedule)
+    _, line, caret, fix = str(caught.value).splitlines()
+    assert line[caret.index("^") :].startswith(under)
+    assert under or caret.index("^") == len(line)
+    assert "`explain` prints" in fix
 
 
 RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'

@@ -30,7 +30,8 @@ from codegen import (
     machine_thresholds,
     name_loops,
     outermost,
-    refuse_directive,
+    pointing,
+    refuse,
     runs_in_tiles,
     schedule_function,
     strips_text,
@@ -130,7 +131,8 @@ class LoopKernels:
         made, text = self._kernel(self.directives), self.options.schedule
         streams = next((x for x in self.directives if isinstance(x, Stream)), None)
         if text and streams and not made.emitted.streamed:
-            refuse_directive(text, streams, "expected full rows that are only written, and a masked tail")
+            with pointing(text, self.directives):
+                refuse("expected full rows that are only written, and a masked tail", streams)
         return made
 
     @lazy

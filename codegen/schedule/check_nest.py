@@ -1,0 +1,301 @@
+"""Check that passes can obey the directives of a copy, whoever chose them, and read those of a user.
+
+The compiler's own schedules must pass, too: tests check every one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, pairwise
+from math import prod
+from typing import TypeVar
+
+from codegen.ir.blocks import block_shape
+from codegen.ir.instructions import instruction, takes_block
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.streams import Stream
+from codegen.schedule.check_directives import check_directives, check_names, check_order
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.directives import (
+    REST,
+    Ahead,
+    Assemble,
+    CopyBlock,
+    Diagonal,
+    Directive,
+    Gather,
+    Groups,
+    LanesBeyond,
+    Prefetch,
+    PrefetchTile,
+    Reorder,
+    Request,
+    Stage,
+    Table,
+    Tail,
+    Tile,
+    Vectorize,
+)
+from codegen.schedule.loops import Loop, int_size
+from codegen.schedule.read_directives import HELD, pointing, read_directives, refuse
+
+D = TypeVar("D", bound=Directive)
+
+MOST_SCRATCH_BYTES = 1 << 24
+"""The largest panel: each thread holds one."""
+
+MOST_LINES = 64
+"""The most lines of the next tile that are requested for each line stored."""
+
+
+def check_nest(nest: CopyNest) -> None:
+    """Check the directives of a nest whose sizes are numbers.
+
+    Raises:
+        ScheduleError: passes cannot obey them.
+    """
+    check_directives(nest.directives)
+    check_names(nest.directives, [x.axis for x in nest.loops], [x.axis for x in nest.around])
+    if not nest.order:
+        _refuse_any(nest, (Stage, PrefetchTile, Diagonal, LanesBeyond), "{} needs Reorder")
+        _check_lanes(nest)
+        return
+    others = CopyBlock, Prefetch, Table, Groups, Assemble, Gather, Request
+    _refuse_any(nest, others, "a transpose does not take {}")
+    _check_order(nest)
+    _check_blocks(nest)
+    _check_panel(nest)
+    _check_streamed_tiles(nest)
+
+
+def _refuse_any(nest: CopyNest, kinds: tuple[type, ...], problem: str) -> None:
+    """Refuse directives of some kinds."""
+    for x in nest.directives:
+        if isinstance(x, kinds):
+            refuse(problem.format(x), x)
+
+
+def _first(nest: CopyNest, kind: type[D]) -> D | None:
+    """The first directive of a kind, if there is one."""
+    return next(iter(nest.obeying(kind)), None)
+
+
+def _check_order(nest: CopyNest) -> None:
+    """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
+    (order,) = nest.obeying(Reorder)
+    levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
+    blocks = ["row"] if nest.obeying(LanesBeyond) else ["row", "column"]
+    check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)
+    inner = [name for name in nest.order if name not in nest.outer]
+    if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
+        refuse(f"expected the outermost tiles first and {' and '.join(blocks)} last, got {order}", order)
+    if not nest.tiles("row") and not nest.panel:
+        refuse('expected tiles of rows, such as Tile("row", 64)')
+
+
+def _check_blocks(nest: CopyNest) -> None:
+    """Registers transpose blocks of the lanes, which fit in the box."""
+    row, column, width = nest.axis("row"), nest.axis("column"), nest.target.bits // 8
+    lanes = _first(nest, Vectorize)
+    if {*nest.lanes} != {"row", "column"}:
+        refuse("expected lanes of both sides, such as Vectorize(row=16, column=16)", lanes)
+    block, short = (nest.lanes["row"], nest.lanes["column"]), bool(nest.obeying(LanesBeyond))
+    shapes = instruction("transposed").shapes.get(8 * width, ())
+    if block not in shapes or (nest.convert and not takes_block(*nest.convert, block)):
+        listed = ", ".join(f"{rows}x{columns}" for rows, columns in sorted(shapes))
+        refuse(f"expected {listed}, got blocks of {block[0]}x{block[1]} elements of {width} bytes", lanes)
+    if int_size(column.extent) < block[1] and not short:
+        refuse(f"expected at most {column.extent} lanes of column, got {lanes}", lanes)
+    if int_size(row.extent) < block[0] and not nest.panel:
+        refuse(f"expected at most {row.extent} lanes of row, got {lanes}", lanes)
+    sides = ("row",) if short else ("row", "column")
+    for x in nest.obeying(Tail):
+        if x not in [Tail(axis, "clamp") for axis in sides]:
+            refuse(f'expected a tail of {" or ".join(sides)} by "clamp", got {x}', x)
+    for axis in sides:
+        if nest.tail(axis) is None:
+            refuse(f'expected Tail("{axis}", "clamp"): the last block of a transpose begins earlier')
+    for stream in nest.obeying(Stream):
+        if stream != Stream(stream.form):
+            refuse(f'expected Stream("{stream.form}") for a transpose, got {stream}', stream)
+    if nest.obeying(Diagonal) and (nest.order[-2:] != ("column", "row") or nest.staged):
+        refuse("Diagonal needs column and row as the last loops, and no Stage", _first(nest, Diagonal))
+
+
+def _check_panel(nest: CopyNest) -> None:
+    """A panel has lines of long result rows, whose tiles follow each other, or complete short ones."""
+    (stage, *_) = (*nest.obeying(Stage), None)
+    if stage is None:
+        return
+    forms = [x.form for x in nest.obeying(Stream)]
+    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.panel):
+        refuse('Stage needs Stream("headed")', _first(nest, Stream) or stage)
+    if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
+        most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
+        refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", stage)
+    if nest.panel:
+        for x in nest.obeying(Tile):
+            if (x.axis, x.level) not in (("column", "panel"), ("layer", "panel"), ("column", "strip")):
+                refuse(f"expected strips of columns in a panel of short result rows, got {x}", x)
+        return
+    tile, order = nest.tiles("row")[0], _first(nest, Reorder)
+    if nest.outer[-1] != tile.index or len(nest.outer) == 1:
+        refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
+    if int_size(tile.size) * (nest.target.bits // 8) % LINE_BYTES:
+        refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
+    if not nest.tiles("column") and not nest.obeying(LanesBeyond):
+        refuse('Stage needs tiles of columns, such as Tile("column", 256)', stage)
+
+
+def _check_streamed_tiles(nest: CopyNest) -> None:
+    """Blocks that are streamed begin where lines of the destination do, or find those lines."""
+    tiled = nest.tiles("row") and nest.tiles("column")
+    for x in nest.obeying(PrefetchTile):
+        if (x.lines is None) != (nest.panel is None):
+            refuse("PrefetchTile has lines exactly when short result rows go through a panel", x)
+        if x.lines is not None and not (isinstance(x.lines, int) and 0 <= x.lines <= MOST_LINES):
+            refuse(f"expected PrefetchTile of 0 to {MOST_LINES} lines, got {str(x.lines)[:40]}", x)
+        if not nest.panel and nest.obeying(LanesBeyond):
+            refuse("PrefetchTile needs source rows of a lane or more", x)
+        if not nest.panel and not (tiled and nest.stream):
+            refuse("PrefetchTile needs tiles of rows and columns, and Stream", x)
+    (stream, *others) = (*nest.obeying(Stream), None)
+    if nest.staged or stream is None:
+        return
+    width, block, row, column = (nest.target.bits // 8, nest.lanes["row"], *map(nest.axis, ("row", "column")))
+    pitches = [x.dst for x in nest.others]
+    pitches += [s for _, s in column.dst_table.digits] if column.dst_table else [column.dst]
+    if any(int_size(pitch) % LINE_BYTES for pitch in pitches):
+        rows = f"result rows at multiples of {LINE_BYTES} bytes"
+        refuse(f"Stream without Stage needs {rows}, got {pitches}", stream)
+    if stream.form == "given" and others == [None]:
+        if int_size(row.extent) % block:
+            refuse(f'Stream("given") needs a multiple of {block} rows, got {row.extent}', stream)
+        return
+    narrow = block_shape(width, "16x64") in instruction("transposed").shapes.get(8 * width, ())
+    is_headed = stream.form == "headed" and others == [None]
+    if not is_headed or not tiled or not narrow or nest.convert or row.src_table:
+        refuse('a transpose of these elements streams by "given" or through Stage', stream)
+    if block * width != LINE_BYTES or int_size(column.extent) < LINE_BYTES // width:
+        size = LINE_BYTES // width
+        refuse(f'Stream("headed") needs blocks of {size} rows, and as many columns', stream)
+
+
+def _check_lanes(nest: CopyNest) -> None:
+    """Instructions move the lanes of super-vectors, and of the narrower ones after them."""
+    lanes = _first(nest, Vectorize)
+    if lanes is None:
+        _refuse_any(nest, (Tail, Stream), "{} needs Vectorize")
+        return
+    _refuse_any(nest, (Tile,), "Tile and Vectorize need Reorder")
+    long, *_ = nest.loops
+    whole = prod(int_size(x.extent) for x in nest.loops[1:])
+    for x in nest.obeying(Tail):
+        if x.axis != long.axis:
+            refuse(f"expected a tail of {long.axis}, got {x}", x)
+    if nest.lanes.keys() not in ({x.axis for x in nest.loops}, {long.axis}):
+        refuse(f"expected lanes of {' and '.join(x.axis for x in nest.loops)}, got {lanes}", lanes)
+    count = nest.lanes[long.axis]
+    _check_tail(nest, long, count)
+    if len(nest.lanes) > 1 and prod(nest.lanes.values()) != count * whole:
+        refuse(f"expected all iterations of the loops inside {long.axis} as lanes, got {lanes}", lanes)
+
+
+def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
+    """The iterations that fill no super-vector have narrower ones, or a last one that begins earlier."""
+    extent, tail = int_size(long.extent), nest.tail(long.axis)
+    if tail is None:
+        if extent % count and not nest.obeying(Request):
+            refuse(f"{long.axis} has {extent} iterations, so lanes of {count} need a Tail")
+        return
+    if tail.how == "clamp" and not tail.sizes:
+        if extent < count:
+            refuse(f"{tail} needs {count} iterations or more, got {extent}", tail)
+        return
+    if tail.how not in ("shift", "clamp", "narrow"):
+        refuse(f'expected "shift", "clamp" or "narrow" for the tail of a copy, got {tail}', tail)
+    sizes = [count, *(0 if x == REST else x for x in tail.sizes)]
+    if not tail.sizes or sizes[-1] > 1:
+        refuse(f'expected a tail that ends with size 1 or "{REST}", got {tail}', tail)
+    if any(inner >= outer for outer, inner in pairwise(sizes)) or min(sizes) < 0:
+        refuse(f'expected sizes that decrease, "{REST}" last, got {tail}', tail)
+
+
+def given_nest(nest: CopyNest, text: str) -> CopyNest:
+    """The same nest with the directives of a text.
+
+    Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
+    keep their lanes, and runs choose their streams. Directives that hold tables or a panel, such as
+    Table("src"), belong to the copy: a text repeats them as they are printed, with the same lanes.
+
+    Raises:
+        ScheduleError: it is not a list of directives, or passes cannot obey them.
+    """
+    own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
+    directives = read_directives(text, own)
+    made = replace(nest, directives=directives, loops=())
+    made = replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops))
+    with pointing(text, directives, "`explain` prints the schedule of the copy"):
+        for printed, each in own.items():
+            if each not in directives:
+                refuse(f"this copy needs {printed}")
+        for each in directives:
+            if _belongs_to_copy(each) and each not in own.values():
+                refuse(f"this copy does not take {each}", each)
+        if own and made.lanes != nest.lanes:
+            refuse(f"this copy needs {nest.obeying(Vectorize)[0] if nest.lanes else 'no Vectorize'}")
+        if nest.order and not made.order:
+            refuse("a transpose needs Reorder")
+        if not nest.order:
+            _check_choices(made, nest)
+        check_nest(made)
+    return made
+
+
+def _belongs_to_copy(directive: Directive) -> bool:
+    """Whether a directive holds what a text does not say."""
+    if isinstance(directive, Stage):
+        return directive.panel is not None
+    if isinstance(directive, Tile):
+        return directive.level == "panel"
+    return isinstance(directive, (*HELD, Prefetch, Request))
+
+
+def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
+    """The loop; requests for the next tile look for rows after those of its table."""
+    if loop.axis != "row" or loop.src_table is None or nest.panel:
+        return loop
+    tallest = max((x.size for x in nest.tiles("row") if isinstance(x.size, int)), default=0)
+    more = max(loop.src_table.more, 2 * tallest)
+    return replace(loop, src_table=replace(loop.src_table, more=more))
+
+
+def _check_choices(made: CopyNest, nest: CopyNest) -> None:
+    """Copies without blocks keep what decides how they run; runs choose their streams."""
+    is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table and not nest.entries
+    is_flat = is_run and (nest.target.bits, nest.loops[0].src, nest.loops[0].dst) == (8, 1, 1)
+
+    def is_free(x: Directive) -> bool:
+        """Whether the copy may have a directive or not."""
+        if isinstance(x, Stream):
+            return is_run and x.form in ("full", "headed")
+        return isinstance(x, (CopyBlock,) * is_flat + (Ahead,) * bool(nest.obeying(Ahead)))
+
+    for x in made.directives:
+        if not is_free(x) and not any(_replaces(x, own) for own in nest.directives):
+            refuse(f"this copy does not take {x}", x)
+    for own in nest.directives:
+        if not is_free(own) and not any(_replaces(x, own) for x in made.directives):
+            refuse(f"this copy needs {own}")
+
+
+def _replaces(x: Directive, own: Directive) -> bool:
+    """Whether a copy may have a directive instead of its own: other tiles, or a tail with fewer sizes."""
+    match x, own:
+        case Tile(), Tile():
+            return x.index == own.index
+        case Tail(), Tail():
+            others = ("shift", "narrow") if own.how in ("shift", "narrow") else (own.how,)
+            ends = x.axis == own.axis and x.sizes[-1:] == own.sizes[-1:]
+            return ends and x.how in others and {*x.sizes} <= {*own.sizes}
+    return x == own
