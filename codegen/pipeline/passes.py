@@ -10,6 +10,7 @@ Each pass takes a form and the decision that it obeys, which a file of `schedule
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeAlias
 
 from codegen.passes.block_axes import block_axes
@@ -67,15 +68,16 @@ def copy_passes() -> tuple[Pass, ...]:
     from codegen.passes.simplify import simplify
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
-    from codegen.passes.tile import tile as tile_loops
+    from codegen.passes.tile import tile
     from codegen.passes.vectorize_axes import vectorize_axes
 
-    def tile(function: Any, nest: Any) -> Any:
-        return tile_loops(function, nest.directives)
+    @wraps(tile)
+    def tile_nest(function: Any, nest: Any) -> Any:
+        return tile(function, nest.directives)
 
     return (
         lower_copy,
-        tile,
+        tile_nest,
         assemble_rows,
         share_loop,
         find_next_tile,
