@@ -8,7 +8,7 @@ from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_directives import BYTE, chunk_nest
 from codegen.schedule.choose_joined import JoinedBoxes
-from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.directives import Gather
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
@@ -26,7 +26,7 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> CopyNest:
     schedule, table = joined.schedule, joined.table
     if isinstance(table, Segments):
         gather = Gather(table.buffer_bytes, table), Stream("given")
-        return CopyNest((), BYTE, BYTE, None, gather)
+        return shared_among_threads(CopyNest((), BYTE, BYTE, None, gather))
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return replace(chunk_nest(table.width, count, offsets, schedule), around=loops)
+    return shared_among_threads(replace(chunk_nest(table.width, count, offsets, schedule), around=loops))

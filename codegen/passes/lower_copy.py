@@ -17,7 +17,7 @@ from codegen.passes.short_rows import OTHERS_OFFSET
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.transposed_blocks import block_of, converted_rows
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
-from codegen.schedule.directives import Gather, Groups, LanesBeyond
+from codegen.schedule.directives import Gather, Groups, LanesBeyond, Parallel
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
@@ -53,9 +53,8 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
     else:
         body, what = _inner(nest), _what(nest, at)
     unit = "bits" if nest.unit_bits == 1 else "bytes"
-    how = ", ".join(map(str, nest.directives)) or f"Element by element, strides in {unit}"
-    shared = "entry" if nest.obeying(Gather) else nest.shared
-    summary = f"{what}. {how}" + (f"; parallel over {shared}." if shared else ".")
+    elements = [f"Element by element, strides in {unit}"] * ({*map(type, nest.directives)} <= {Parallel})
+    summary = f"{what}. {', '.join((*elements, *map(str, nest.directives)))}."
     return replace(function, body=(*before, *_around(nest, body)), summary=summary)
 
 

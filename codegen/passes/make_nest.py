@@ -18,7 +18,7 @@ from codegen.schedule.choose_directives import (
     run_nest,
     small_transpose_nest,
 )
-from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule
@@ -67,4 +67,5 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
             raise AssertionError(f"make_nest: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their nests in bytes
     around = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
-    return replace(nest, around=nest.around or around, entries=box.entries, unit_bits=unit_bits)
+    made = replace(nest, around=nest.around or around, entries=box.entries, unit_bits=unit_bits)
+    return shared_among_threads(made)

@@ -13,6 +13,7 @@ from codegen.schedule.directives import (
     Gather,
     Groups,
     LanesBeyond,
+    Parallel,
     PrefetchTile,
     Reorder,
     Stage,
@@ -147,6 +148,8 @@ def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) ->
             return replace(directive, steps=size("steps", directive.steps), tables=tables)
         case Groups():
             return Groups(RowGroups())
+        case Parallel(loop):
+            return Parallel(letters.get(loop, loop))
         case Reorder(loops):
             return Reorder(tuple(letters.get(name, name) for name in loops))
         case LanesBeyond(reads):

@@ -58,8 +58,8 @@ class Step:
     @property
     def loop_stride(self) -> int:
         """Destination stride of the outer loop that threads share, in units; 0 if they share another one."""
-        is_first = self.nest.around and not self.nest.order
-        return int_size(self.nest.around[0].dst) if is_first else 0
+        around = () if self.nest.order else self.nest.around
+        return next((int_size(x.dst) for x in around if x.axis == self.nest.shared), 0)
 
     @property
     def boxes(self) -> tuple[StridedBox, ...]:

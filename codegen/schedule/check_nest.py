@@ -15,7 +15,7 @@ from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives, check_names, check_order
-from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.directives import (
     REST,
     Ahead,
@@ -26,6 +26,7 @@ from codegen.schedule.directives import (
     Gather,
     Groups,
     LanesBeyond,
+    Parallel,
     Prefetch,
     PrefetchTile,
     Reorder,
@@ -56,6 +57,10 @@ def check_nest(nest: CopyNest) -> None:
     """
     check_directives(nest.directives)
     check_names(nest.directives, [x.axis for x in nest.loops], [x.axis for x in nest.around])
+    for x in nest.obeying(Parallel):
+        if x.loop not in nest.shareable:
+            listed = ", ".join(nest.shareable) or "no loop"
+            refuse(f"expected threads to share {listed}, got {x}", x)
     if not nest.order:
         _refuse_any(nest, (Stage, PrefetchTile, Diagonal, LanesBeyond), "{} needs Reorder")
         _check_lanes(nest)
@@ -234,7 +239,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
     made = replace(nest, directives=directives, loops=())
-    made = replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops))
+    made = shared_among_threads(replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops)))
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for printed, each in own.items():
             if each not in directives:
@@ -277,6 +282,8 @@ def _check_choices(made: CopyNest, nest: CopyNest) -> None:
 
     def is_free(x: Directive) -> bool:
         """Whether the copy may have a directive or not."""
+        if isinstance(x, Parallel):
+            return True
         if isinstance(x, Stream):
             return is_run and x.form in ("full", "headed")
         return isinstance(x, (CopyBlock,) * is_flat + (Ahead,) * bool(nest.obeying(Ahead)))

@@ -6,6 +6,7 @@ Offsets are in bytes, or in bits for elements of packed storage that move one by
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from math import prod
 from typing import TypeVar
@@ -18,6 +19,7 @@ from codegen.schedule.directives import (
     Directive,
     Gather,
     Groups,
+    Parallel,
     Reorder,
     Request,
     Stage,
@@ -57,7 +59,7 @@ class CopyNest:
     source      the elements that are read; None if the padding value is written
     convert     the names of both element types of a conversion, after "swap " if bytes are reversed first
     directives  how the loops run
-    around      the outer loops, outermost first; threads share the first one, unless loops are reordered
+    around      the outer loops, outermost first
     entries     entries of the tables of offsets around all loops; 0 without tables
     unit_bits   8 if offsets are in bytes, 1 if they are in bits
     """
@@ -132,13 +134,24 @@ class CopyNest:
     @property
     def shared(self) -> str:
         """The loop that threads share; "" if they share none."""
-        loops = [*self.order, *(x.axis for x in self.around), *("block" for _ in self.obeying(Assemble))]
-        return "entry" if self.entries else "".join(loops[:1])
+        return next((x.loop for x in self.obeying(Parallel)), "")
+
+    @property
+    def shareable(self) -> tuple[str, ...]:
+        """The loops that threads may share, outermost first.
+
+        Tiles that go through a panel of long rows complete the lines of the tiles before them.
+        """
+        if self.entries or self.obeying(Gather):
+            return ("entry",)
+        if self.order:
+            return self.outer[:-1] if self.staged and not self.panel else self.outer
+        return tuple(x.axis for x in self.around) or tuple("block" for _ in self.obeying(Assemble))
 
     @property
     def trips(self) -> int:
         """Iterations of the loop that threads share; sizes are numbers still."""
-        if not self.shared or self.entries:
+        if self.shared in ("", "entry"):
             return int_size(self.entries) or 1
         panels = {tile.index: tile.count for tile in self.outer_tiles if tile.level == "panel"}
         if self.shared in panels:
@@ -237,6 +250,12 @@ class CopyNest:
         lines.append(f"{'    ' * len(loops)}{self.statement}")
         lines += [str(x.segments) for x in self.obeying(Gather) if x.segments]
         return "\n".join([*lines, ""])
+
+
+def shared_among_threads(nest: CopyNest) -> CopyNest:
+    """The nest, whose outermost loop threads share if no directive names another one."""
+    first = () if nest.shared else map(Parallel, nest.shareable[:1])
+    return replace(nest, directives=(*nest.directives, *first))
 
 
 def _loop_text(loop: Loop) -> str:

@@ -48,12 +48,21 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """The order of loops, outermost first. Threads share the first one."""
+    """The order of loops, outermost first."""
 
     loops: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"Reorder({', '.join(f'{name!r}' for name in self.loops)})".replace("'", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Threads share the iterations of a loop: "entry" is the one over table entries, "block" over rows."""
+
+    loop: str
+
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +252,7 @@ class Request:
 Directive: TypeAlias = (
     Tile
     | Reorder
+    | Parallel
     | Diagonal
     | Stage
     | Vectorize

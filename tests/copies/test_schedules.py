@@ -37,8 +37,30 @@ def copied(schedule: str) -> Any:
 @pytest.mark.parametrize("schedule", [TRANSPOSE, STAGED])
 def test_a_copy_runs_as_the_schedule_says(schedule: str) -> None:
     explained = copied(schedule)
-    assert directives_of(str(explained.steps[0].nest)) == schedule
+    assert directives_of(str(explained.steps[0].nest)).startswith(f"{schedule}, Parallel(")
     assert "range(0, row_extent, 64)" in explained.source or "64 * begin" in explained.source
+
+
+@pytest.mark.parametrize("loop", ["row_tile", "column_tile"])
+def test_threads_share_the_named_loop(loop: str) -> None:
+    explained = copied(f'{TRANSPOSE}, Parallel("{loop}")')
+    assert f"for {loop} in range({64 if loop == 'row_tile' else 32} * begin, " in explained.source
+    assert explained.source.count("begin") == 2
+    for threads in (1, 2, 5):
+        z = np.zeros((200, 300), np.uint32)
+        tj.copyto(z, U4.T, schedule=explained.directives, threads=threads)
+        np.testing.assert_array_equal(z, U4.T)
+
+
+@pytest.mark.parametrize("loop", ["i", "j"])
+def test_threads_share_any_loop_around_runs(loop: str) -> None:
+    x = np.arange(40 * 30 * 64, dtype=np.uint8).reshape(40, 30, 64)[:, ::2, :50]
+    explained = tj.explain(np.zeros((15, 40, 50), np.uint8), x.transpose(1, 0, 2))
+    schedule = explained.directives.rpartition(", ")[0] + f', Parallel("{loop}")'
+    for threads in (1, 3):
+        z = np.zeros((15, 40, 50), np.uint8)
+        tj.copyto(z, x.transpose(1, 0, 2), schedule=schedule, threads=threads)
+        np.testing.assert_array_equal(z, x.transpose(1, 0, 2))
 
 
 @pytest.mark.parametrize(
@@ -147,6 +169,8 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
             'expected a tail of row or column by "clamp", got',
         ),
         (STAGED.replace('"headed"', '"headed", least=64'), 'expected Stream("headed") for a transpose, got'),
+        (TRANSPOSE + ', Parallel("row")', "expected threads to share row_tile, column_tile, got"),
+        (STAGED + ', Parallel("row_tile")', "expected threads to share column_tile, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "a transpose needs Reorder"),

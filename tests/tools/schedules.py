@@ -9,6 +9,7 @@ SIZES = (1, 2, 3, 4, 8, 12, 15, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 320,
 ADDED = (
     *("Stage()", "Diagonal()", "PrefetchTile()", "Ahead(128)", "CopyBlock(256)"),
     *(f'Stream("{form}")' for form in ("given", "full", "begun", "headed", "aligned", "staged")),
+    *(f'Parallel("{loop}")' for loop in ("row_tile", "column_tile", "i", "entry", "block")),
     *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
 )
 ORDERS = (("row_tile", "column_tile"), ("column_tile", "row_tile"))
@@ -64,6 +65,7 @@ def transposed(others: list[str], itemsize: int, random: Random) -> str:
         inner = ["row_strip"]
     loops = ", ".join(f'"{name}"' for name in (*outer, *inner, *blocks))
     how.append(f"Reorder({loops})")
+    how += [f'Parallel("{random.choice(outer)}")'] * (random.random() < 0.4)
     streams = stage or random.random() < 0.4
     how += ["Stage()"] * stage
     how += [f'Stream("{"headed" if stage else random.choice(["given", "headed"])}")'] * streams
