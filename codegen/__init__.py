@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
+    from codegen.analysis.bodies import shared_loop as shared_loop
     from codegen.analysis.bounds import check_bounds as check_bounds
     from codegen.analysis.bounds import known_sizes as known_sizes
     from codegen.analysis.bounds import nested_accesses as nested_accesses
@@ -201,11 +202,12 @@ if _TYPE_CHECKING:
     from codegen.schedule.choose_tiles import choose_transposed_tiles as choose_transposed_tiles
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
     from codegen.schedule.directives import Directive as Directive
+    from codegen.schedule.directives import Parallel as Parallel
     from codegen.schedule.directives import Tail as Tail
     from codegen.schedule.directives import Tile as Tile
     from codegen.schedule.directives import Vectorize as Vectorize
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
-    from codegen.schedule.loop_groups import outermost as outermost
+    from codegen.schedule.loop_groups import outer_loop as outer_loop
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.read_directives import check_calls as check_calls
     from codegen.schedule.read_directives import pointing as pointing
@@ -250,6 +252,7 @@ TILEJIT = True
 """Distinguishes this package from others named codegen."""
 
 _HOMES = {
+    "analysis.bodies": "shared_loop",
     "analysis.bounds": "check_bounds known_sizes nested_accesses",
     "analysis.divisibility": "check_divisible",
     "analysis.index_checks": "IndexChecks index_arrays",
@@ -336,9 +339,9 @@ _HOMES = {
     "schedule.choose_lanes": "choose_shape",
     "schedule.choose_strips": "choose_strips strips_text",
     "schedule.choose_tiles": "choose_tiles choose_transposed_tiles runs_in_tiles",
-    "schedule.directives": "Directive Tail Tile Vectorize",
+    "schedule.directives": "Directive Parallel Tail Tile Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
-    "schedule.loop_groups": "outermost",
+    "schedule.loop_groups": "outer_loop",
     "schedule.machine": "machine",
     "schedule.read_directives": "check_calls pointing refuse",
     "schedule.slowness": "has_costly slowness_of",

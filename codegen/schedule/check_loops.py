@@ -13,15 +13,15 @@ from codegen.ir.streams import Stream
 from codegen.ir.visit import Loop, accesses_of, loops_of
 from codegen.schedule.check_directives import check_directives, check_names, check_order
 from codegen.schedule.choose_lanes import TAILS, LaneSchedule
-from codegen.schedule.directives import Directive, Reorder, Tail, Tile, Vectorize
-from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, lanes_of
+from codegen.schedule.directives import Directive, Parallel, Reorder, Tail, Tile, Vectorize
+from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, lanes_of, outer_loop
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import pointing, read_directives, refuse
 
 MOST_LOOPS = 18
 """Loops of a kernel one inside the other, with tiles. Python has at most 20; transposed blocks add one."""
 
-KINDS = (Tile, Reorder, Vectorize, Tail, Stream)
+KINDS = (Tile, Reorder, Vectorize, Tail, Stream, Parallel)
 """The directives that kernels have."""
 
 
@@ -59,6 +59,8 @@ def check_loops(function: Function, directives: Sequence[Directive]) -> None:
     for x in directives:
         if isinstance(x, Tile) and int_size(x.size) * abs(steps[x.axis]) > FARTHEST:
             refuse(f"expected smaller tiles of a loop by {steps[x.axis]}, got {x}", x)
+        if isinstance(x, Parallel) and x.loop != outer_loop(function, directives):
+            refuse(f"expected the only outermost loop, or the one whose tiles are outermost, got {x}", x)
     for group in groups_of(function.body, directives):
         _check_group(group, directives)
     changed = next((x for kind in (Reorder, Tile) for x in directives if isinstance(x, kind)), None)

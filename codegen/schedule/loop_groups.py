@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from codegen.analysis.bodies import perfect_nest
+from codegen.analysis.bodies import perfect_nest, shared_loop
 from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.directives import Directive, Reorder, Tail, Tile, Vectorize
 from codegen.schedule.loops import int_size
@@ -80,10 +80,13 @@ def orders_without_tiles(directives: Sequence[Directive]) -> tuple[Reorder, ...]
     return tuple(Reorder(tuple(name for name in order if name not in tiles)) for order in orders)
 
 
-def outermost(loop: For, directives: Sequence[Directive]) -> str:
-    """The loop whose iterations, or tiles, the outermost loop of a nest runs over."""
-    group = group_at(loop, directives)
-    return group.loop(group.order[0]).index if group else loop.index
+def outer_loop(function: Function, directives: Sequence[Directive]) -> str:
+    """The loop that threads may share: the only statement, if it or its tiles stay outermost; "" if none."""
+    loop = shared_loop(function)
+    group = group_at(loop, directives) if loop else None
+    if loop is None or (group and group.loop(group.order[0]) is not loop):
+        return ""
+    return loop.index
 
 
 def groups_of(body: tuple[Statement, ...], directives: Sequence[Directive]) -> Iterator[LoopGroup]:

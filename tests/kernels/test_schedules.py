@@ -195,8 +195,22 @@ def test_stream_stores_past_the_cache() -> None:
 def test_threads_share_only_the_loop_that_is_promised(order: str) -> None:
     kernel, c = tj.kernel(transposed, schedule=f"Reorder({order})", parallel=2), np.zeros((45, 70), "f4")
     kernel(A, c)
-    assert ("threads share" in kernel.schedule) == order.startswith('"i"')
+    assert ('Parallel("i")' in kernel.directives) == order.startswith('"i"')
+    assert ("one thread" in kernel.schedule) == order.startswith('"j"')
     np.testing.assert_array_equal(c, A.T * 2)
+
+
+@pytest.mark.parametrize("schedule", ['Parallel("i")', 'Tile("i", 8), Vectorize(j=8), Parallel("i")'])
+def test_a_schedule_names_the_loop_that_threads_share(schedule: str) -> None:
+    """It does not replace the promise that iterations are independent."""
+    for parallel in (2, True, False):
+        kernel, c = tj.kernel(transposed, schedule=schedule, parallel=parallel), np.zeros((45, 70), "f4")
+        kernel(A, c)
+        np.testing.assert_array_equal(c, A.T * 2)
+        shown = kernel.directives
+        assert ('Parallel("i")' in shown) == ("Tile" in schedule and parallel is not False)
+    with pytest.raises(tj.ScheduleError, match="expected a loop that is declared parallel"):
+        tj.kernel(transposed, schedule=schedule)(A, c)
 
 
 def doubled(a, c):
@@ -278,6 +292,12 @@ REFUSED = [
     (transposed, 'Tile("j", 30), Tile("j", 8, "strip")', "expected a multiple of the 8 of"),
     (transposed, 'Tile("j", 32), Reorder("i", "j")', "perfectly nested loops j_tile, i, j, got"),
     (transposed, 'Tile("j", 32), Reorder("i", "j", "j_tile")', "expected j_tile, j in this order"),
+    (transposed, 'Vectorize(i=8), Parallel("j")', "expected the only outermost loop"),
+    (
+        transposed,
+        'Tile("j", 8), Reorder("j_tile", "i", "j"), Parallel("i")',
+        "expected the only outermost loop",
+    ),
     (transposed, 'Vectorize(j=32), Stream("full")', "expected full rows that are only written"),
     (transposed, 'Reorder("j", "i"), Vectorize(i=32), Tail("i", "shift"), Stream("full")', "a masked tail"),
     (total, "Vectorize(k=8)", "reduction-not-asked"),
@@ -303,7 +323,7 @@ def test_schedules_that_a_kernel_cannot_have(function: Any, schedule: str, probl
         kernel(a, c)
     assert not c.any()
     _, line, caret, *_ = str(error.value).splitlines()
-    assert line[caret.index("^") :].startswith(("Tile", "Reorder", "Vectorize", "Tail", "Stream"))
+    assert line[caret.index("^") :].startswith(("Tile", "Reorder", "Vectorize", "Tail", "Stream", "Parallel"))
 
 
 @pytest.mark.parametrize(

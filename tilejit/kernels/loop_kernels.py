@@ -13,6 +13,7 @@ from codegen import (
     Function,
     If,
     LoopKernel,
+    Parallel,
     Statement,
     Stream,
     Tile,
@@ -29,11 +30,12 @@ from codegen import (
     machine,
     machine_thresholds,
     name_loops,
-    outermost,
+    outer_loop,
     pointing,
     refuse,
     runs_in_tiles,
     schedule_function,
+    shared_loop,
     strips_text,
     tile,
     vectorize_function,
@@ -97,7 +99,22 @@ class LoopKernels:
 
     @lazy
     def directives(self) -> tuple[Directive, ...]:
-        """How the loops run; none if they run element by element."""
+        """How the loops run, and which of them threads share; none if they run element by element.
+
+        Raises:
+            KernelError: as for `vectorized`, or threads may not share the loop that the schedule says.
+        """
+        named = next((x for x in self._chosen if isinstance(x, Parallel)), None)
+        if named and not self.shared and self.options.parallel is not False:
+            with pointing(self.options.schedule or "", self._chosen):
+                refuse(f"expected a loop that is declared parallel, got {named}", named)
+        found = tuple(x for x in self._chosen if x is not named)
+        shared = (Parallel(outer_loop(self.function, found)),) if self.shared else ()
+        return (*found, *shared) if found else ()
+
+    @lazy
+    def _chosen(self) -> tuple[Directive, ...]:
+        """How the loops run, as a schedule or the options say."""
         options, made = self.options, self.vectorized
         if options.schedule is not None or not made.directives:
             return made.directives
@@ -193,7 +210,7 @@ class LoopKernels:
             facts.append(strips_text(self.vectorized.function, machine().register_bytes))
         facts.append(f"registers of {machine().register_bytes} bytes")
         facts += ["blocks transposed in registers"] * self.kernel.emitted.transposes
-        facts.append("threads share the outermost loop" if self.shared else "one thread")
+        facts += ["one thread"] * (not self.shared)
         if self.streaming_kernel is not self.kernel and self.streaming_kernel.emitted.streamed:
             facts.append("streaming stores where arrays are large")
         if self.transposed_tiles:
@@ -219,12 +236,10 @@ class LoopKernels:
     @property
     def shared(self) -> bool:
         """Whether iterations of the outermost loop may run on several threads."""
-        body, parallel = self.function.body, self.options.parallel
-        if len(body) != 1 or not isinstance(body[0], For) or body[0].carried or parallel is False:
+        loop, parallel = shared_loop(self.function), self.options.parallel
+        if loop is None or parallel is False or not outer_loop(self.function, self._chosen):
             return False
-        if outermost(body[0], self.directives) != body[0].index:
-            return False
-        return body[0].parallel or (parallel is not None and not self.function.results)
+        return loop.parallel or parallel is not None
 
 
 def _extent_bytes(array: Array) -> int:

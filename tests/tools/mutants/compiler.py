@@ -224,8 +224,8 @@ LOOPS = (
     Mutant(
         "tile-ends-early",
         "The last iteration of each tile is missing.",
-        "first + Affine(int_size(around.size) * step)",
-        "first + Affine((int_size(around.size) - 1) * step)",
+        "return index_symbol(first), plus(first, times(levels[-1].size, loop.step // loop.size))",
+        "return index_symbol(first), plus(first, times(levels[-1].size - 1, loop.step // loop.size))",
         ("passes/test_tile",),
     ),
     Mutant(
