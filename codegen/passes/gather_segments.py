@@ -10,7 +10,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Carried, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import Entries, IndexValue, Load, Local
-from codegen.passes.lines import line, part
+from codegen.passes.lines import line, part, to_line
 from codegen.passes.sides import Sides
 from codegen.passes.tails import Vectors, followed
 from codegen.schedule.copy_nest import CopyNest
@@ -121,7 +121,7 @@ def _drained() -> tuple[Statement, ...]:
     """
     dst = "dst_entry"
     begun = let("first", times(rest(dst, LINE_BYTES), -1))
-    head = let("first", least(rest(times(dst, -1), LINE_BYTES), "segment_bytes"))
+    head = let("first", least(to_line(dst), "segment_bytes"))
     next_start = _field("next_start", DST, least(plus("entry", 1), minus("end", 1)))
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
     last = index_symbol("last")

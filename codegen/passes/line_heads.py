@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.building import least, plus, times
 from codegen.ir.index import Index, index_symbol, substitute_index
@@ -23,21 +21,10 @@ def line_head(
     """
     first, last = ends
     step = loop.step // loop.size
-    store = _stores(loop, array)[0]
+    store = next(s for s in loop.body if isinstance(s, Store) and s.array == array)
     size = ELEMENT_BYTES[store.value.dtype]
     address = plus(array, *(substitute_index(s, loop.index, first) for s in store.subscripts))
     gap = Op("elements_to_line", (IndexValue(address), Const(size, "i64")), "i64")
     gap_name, head_name = names.name(f"{loop.index}_gap"), names.name(f"{loop.index}_head")
     head = plus(first, times(least(gap_name, trips(first, last, step)), step))
     return [Let(gap_name, gap), Let(head_name, IndexValue(head))], index_symbol(head_name)
-
-
-def streaming(loop: For, array: str) -> For:
-    """The loop whose store to an array bypasses the cache."""
-    chosen = _stores(loop, array)
-    body = tuple(replace(s, streamed=True) if s in chosen else s for s in loop.body)
-    return replace(loop, body=body)
-
-
-def _stores(loop: For, array: str) -> list[Store]:
-    return [s for s in loop.body if isinstance(s, Store) and s.array == array]

@@ -11,16 +11,14 @@ from codegen.ir.building import (
     let,
     loop,
     minus,
-    multiple,
     plus,
     quotient,
-    rest,
     times,
 )
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, Let, Statement, View
 from codegen.ir.values import Load
-from codegen.passes.lines import line
+from codegen.passes.lines import full_lines, line, to_line
 from codegen.passes.panel_requests import columns_of, requesting_runs
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.offset_tables import OffsetTable
@@ -73,8 +71,7 @@ def _run(nest: CopyNest) -> tuple[Statement, ...]:
     after = Call("drain_part", ("out_end", "held_end", minus("run_bytes", "stop")))
     lines = replace(line("out", "held", "x"), streamed=nest.stream)
     return (
-        let("head", least(rest(times("out", -1), LINE_BYTES), "run_bytes")),
-        let("stop", plus("head", multiple(minus("run_bytes", "head"), LINE_BYTES))),
+        *full_lines(least(to_line("out"), "run_bytes"), "run_bytes"),
         If((compare("head", "gt", 0),), (before,)),
         loop("x", "head", "stop", lines, step=LINE_BYTES),
         If((compare("stop", "lt", "run_bytes"),), (*ends, after)),

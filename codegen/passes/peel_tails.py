@@ -10,7 +10,8 @@ from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
-from codegen.passes.line_heads import line_head, streaming
+from codegen.passes.line_heads import line_head
+from codegen.passes.lines import streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
@@ -128,7 +129,7 @@ class _Peel:
             head = self.live(with_ends(once, first, begin), begin)
             out += [*made, head]
             full = _going_on(full)
-            once_streamed, full = streaming(once, plan.streamed), streaming(full, plan.streamed)
+            once_streamed, full = (replace(x, body=streaming(x.body, plan.streamed)) for x in (once, full))
         whole = begin
         if most >= block or loop.carried:
             whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)

@@ -13,7 +13,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Op
-from codegen.passes.lines import line
+from codegen.passes.lines import line, to_line
 from codegen.schedule.offset_tables import CHUNK_BYTES
 from codegen.support.dataclasses import dataclass
 
@@ -87,7 +87,7 @@ def drain_row(row: str, held: str, count: Term, is_first: Compare, is_last: Comp
 
     Lines begin where the destination's do. The first one of a later chunk begins in the spare line.
     """
-    up, down = rest(times(row, -1), LINE_BYTES), times(rest(row, LINE_BYTES), -1)
+    up, down = to_line(row), times(rest(row, LINE_BYTES), -1)
     first = Op("eq", (IndexValue(is_first.left), IndexValue(is_first.right)), "i1")
     last = line(held, held, plus(count, -LINE_BYTES)).value
     ends = View("row_end", row, index_symbol("stop")), View("held_end", held, index_symbol("stop"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, least, let, minus, multiple, plus, rest, times
+from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, index_symbol, substitute_index
 from codegen.ir.lines import LINE_BYTES
@@ -12,6 +12,7 @@ from codegen.ir.nodes import Compare, For, Function, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
+from codegen.passes.lines import full_lines, streaming, to_line
 from codegen.passes.prefetch_ahead import requesting
 from codegen.passes.row_buffers import scratch_rows
 from codegen.passes.sides import sides_of
@@ -72,11 +73,6 @@ def _alternatives(loop: For, nest: CopyNest) -> Body:
         tests, body = FORMS[form.form](loop, nest, form)
         made = (If(tests, body, made),) if tests else body
     return made
-
-
-def streaming(body: Body) -> Body:
-    """A body whose stores bypass the cache."""
-    return rewrite_body(body, lambda x: (replace(x, streamed=True),) if isinstance(x, Store) else (x,))
 
 
 def _stores(nest: CopyNest, count: int) -> list[Store]:
@@ -159,12 +155,8 @@ def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...
     tests = [compare(last, "ge", form.least)] * bool(form.least)
     if width > 1:  # else no iteration begins a line
         tests.append(compare(rest(dst, width), "eq", 0))
-    to_line = rest(times(dst, -1), LINE_BYTES)
-    head = FloorDiv(to_line, width) if width > 1 else to_line
-    bounds = (
-        let("head", head if form.least * width >= LINE_BYTES else least(head, last)),
-        let("stop", plus("head", multiple(minus(last, "head"), lanes))),
-    )
+    head = FloorDiv(to_line(dst), width) if width > 1 else to_line(dst)
+    bounds = full_lines(head if form.least * width >= LINE_BYTES else least(head, last), last, lanes)
     before: Body = (replace(loop, upper=(index_symbol("head"),), most=lanes - 1),)
     after: Body = (replace(loop, lower=(index_symbol("stop"),), most=lanes - 1),)
     tail = nest.tail(loop.index)

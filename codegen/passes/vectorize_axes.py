@@ -12,9 +12,9 @@ from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Stor
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Each, Local, Op, Step
 from codegen.ir.visit import coefficient, loads
+from codegen.passes.lines import streaming
 from codegen.passes.scalar_statement import element_by_address
 from codegen.passes.sides import FILL, Sides, sides_of
-from codegen.passes.stream_lines import streaming
 from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
 from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles

@@ -19,11 +19,11 @@ from codegen.ir.building import (
     rest,
     times,
 )
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Carried, For, If, Prefetch, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each, IndexValue, Op
+from codegen.passes.lines import to_line
 from codegen.passes.short_rows import short_rows
 from codegen.passes.sides import first_sides, sides_of
 from codegen.passes.stage_tiles import stored_in
@@ -123,7 +123,7 @@ def _line_ends(nest: CopyNest) -> Body:
     """
     b, dst, count = block_of(nest), sides_of(nest).dst, nest.axis("row").extent
     begins = (compare(rest(dst, b.width), "eq", 0),) if b.width > 1 else ()
-    head = let("head", quotient(rest(times(dst, -1), LINE_BYTES), b.width))
+    head = let("head", quotient(to_line(dst), b.width))
     after = let("stop", minus(count, rest(minus(count, "head"), b.shape[0])))
     return If(begins, (head,), (let("head", count),)) if begins else head, after
 
