@@ -89,10 +89,8 @@ class _Check:
                     self.loop(statement, scope)
                 case If():
                     self.branches(statement, scope)
-                case View(name, buffer, offset, _, in_bytes):
-                    self.footprints.view(
-                        name, buffer, self.numbers.index(offset, scope), scope, in_bytes=in_bytes
-                    )
+                case View(name, buffer, offset, _, unit_bits):
+                    self.footprints.view(name, buffer, self.numbers.index(offset, scope), scope, unit_bits)
                 case Alloc():
                     self.allocate(statement, scope)
                 case Prefetch(load):

@@ -51,14 +51,14 @@ class Footprints:
         address, _, _ = self.storages[place.storage]
         scope.symbols[name] = address * (8 // place.unit_bits) + place.offset
 
-    def view(self, name: str, buffer: str, offset: Affine, scope: Scope, *, in_bytes: bool) -> None:
-        """Let a name point an offset after another name."""
+    def view(self, name: str, buffer: str, offset: Affine, scope: Scope, unit_bits: int) -> None:
+        """Let a name point an offset after another name, in its own units, if there are any."""
         moved = []
         for facts, place in self.pointer(buffer, scope):
             at = place.offset + offset
-            if in_bytes:
-                at = self.numbers.unknowns.floor(at, 8 // place.unit_bits)
-            moved.append((facts, Place(place.storage, at, 8 if in_bytes else place.unit_bits)))
+            if unit_bits:
+                at = self.numbers.unknowns.floor(at * place.unit_bits, unit_bits)
+            moved.append((facts, Place(place.storage, at, unit_bits or place.unit_bits)))
         self.point(name, tuple(moved), scope)
 
     def pointer(self, name: str, scope: Scope) -> Pointer:

@@ -76,9 +76,10 @@ class _Printer:
                 self.loop(statement, out)
             case Let(name, value):
                 _assign(name, self.values.text(value), out)
-            case View(name, buffer, offset, opaque, in_bytes):
+            case View(name, buffer, offset, opaque, unit_bits):
                 address = address_text(buffer, offset)
-                address = f"({address}) >> 3" if in_bytes else address
+                if unit_bits:  # of a buffer that counts bits, or bytes
+                    address = f"({address}) {'>>' if unit_bits == 8 else '<<'} 3"
                 out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
             case Alloc(name, _, "scratch"):
                 out.line(f"{name} = scratch")

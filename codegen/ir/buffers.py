@@ -33,10 +33,10 @@ class Buffer:
         """The same storage, from an offset on."""
         return Buffer(self.storage, self.unit_bits, self.origin, self.address + offset)
 
-    def in_bytes(self) -> Buffer:
-        """The same storage, whose offsets count bytes from the byte that holds offset 0 on."""
-        units = 8 // self.unit_bits
-        return Buffer(self.storage, 8, self.origin // units, self.address // units)
+    def counting(self, unit_bits: int) -> Buffer:
+        """The same storage, whose offsets count other units, from the one that holds offset 0 on."""
+        origin, address = (at * self.unit_bits // unit_bits for at in (self.origin, self.address))
+        return Buffer(self.storage, unit_bits, origin, address)
 
     def read(self, offset: int, bits: int) -> int:
         """The element at an offset, as a number; its first byte is least significant.

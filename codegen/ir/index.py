@@ -339,7 +339,8 @@ def map_parts(index: Index, change: Callable[[Index], Index]) -> Index:
         case Bitwise(name, left, right):
             return Bitwise(name, change(left), change(right))
         case Times(of, name) | Quotient(of, name):
-            return type(index)(change(of), name)
+            made = change(of)
+            return type(index)(made, name) if made != Affine() else made
         case Least(several) | Greatest(several):
             return type(index)(tuple(map(change, several)))
         case ArrayElement(_, subscripts):

@@ -112,9 +112,9 @@ class Run(Evaluation):
                     self.store(statement)
                 case For():
                     self.loop(statement)
-                case View(name, buffer, offset, _, in_bytes):
+                case View(name, buffer, offset, _, unit_bits):
                     view = self.buffers[buffer].view(evaluate_index(offset, self.symbols))
-                    self.name_buffer(name, view.in_bytes() if in_bytes else view)
+                    self.name_buffer(name, view.counting(unit_bits or view.unit_bits))
                 case Alloc(name, size):
                     count = self.symbols[size] if isinstance(size, str) else size
                     self.name_buffer(name, Buffer(np.full(count, UNDEFINED, np.uint8)))

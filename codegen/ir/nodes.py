@@ -175,14 +175,14 @@ class View:
 
     opaque    whether the compiler treats the address as unknown. Otherwise strength reduction keeps a
               register per loop and access live through the entire nest.
-    in_bytes  whether the name counts bytes where the buffer counts bits
+    unit_bits the units that the name counts: 8 or 1; 0 for those of the buffer
     """
 
     name: str
     buffer: str
     offset: Index
     opaque: bool = False
-    in_bytes: bool = False
+    unit_bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ class BufferPrinter(TransferPrinter):
     def define_view(self, node: View, names: SsaNames) -> None:
         """Write a memref.subview."""
         kind = self.flat[node.buffer]
-        how = [name for name, holds in (("opaque", node.opaque), ("in_bytes", node.in_bytes)) if holds]
+        how = ["opaque"] if node.opaque else []
         base, offset = self.memrefs[node.buffer], self.inline(node.offset, names)
-        result = BYTES if node.in_bytes else kind
+        result = {0: kind, 1: BITS, 8: BYTES}[node.unit_bits]
         to = f"{kind} to {result}" if result != kind else kind
         self.name_buffer(node.name, result)
         self.line(f"{self.memrefs[node.name]} = memref.subview {base}[{offset}]{_attributes(how)} : {to}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from codegen.ir.index import Affine, Index, Sum, elements_in, index_symbols
+from codegen.ir.index import Affine, Index, Sum, Times, elements_in, index_symbol, index_symbols
 from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import IndexValue, Load, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
@@ -194,6 +194,19 @@ def coefficient(index: Index, symbol: str) -> int | None:
             )
         case _:
             return None if symbol in index_symbols(index) else 0
+
+
+def distance(index: Index, symbol: str) -> int | str:
+    """The change of an expression when a symbol grows by one, which may be a stride with a name.
+
+    2*column + row_src * row: column -> 2, row -> row_src
+    """
+    for part, factor in index.parts if isinstance(index, Sum) else ((index, 1),):
+        if isinstance(part, Times) and (part.of, factor) == (index_symbol(symbol), 1):
+            return part.by
+    change = coefficient(index, symbol)
+    assert change is not None, f"expected strides, got {index}"
+    return change
 
 
 def constant_trips(node: For) -> int | None:

@@ -11,7 +11,6 @@ from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.streams import Stream
 from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
-from codegen.passes.sides import sides_of
 from codegen.passes.super_vectors import super_vector
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead
@@ -51,9 +50,10 @@ def requesting(lines: For, nest: CopyNest, form: Stream) -> Body:
     """
     if not form.prefetch_bytes:
         return (lines,)
-    axis = nest.loops[0].axis
-    vectors, _ = super_vector(nest, sides_of(nest), nest.lanes[axis])
-    body = tuple(substituted(x, axis, index_of(lines.index)) for x in vectors)
+    *_, inside = lines.body
+    assert isinstance(inside, For), "a loop over lines has one over their elements"
+    vectors = super_vector(inside.body, nest.lanes)
+    body = tuple(substituted(x, inside.index, index_of(lines.index)) for x in vectors)
     (load,) = (x for x in _loads(body) if x.shape)
     near, (count,) = _with(lines, _request(load, body, form.prefetch_bytes)), lines.upper
     if not (isinstance(load.steps[0], Entries) and form.entries_ahead):

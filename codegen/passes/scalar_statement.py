@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import index_of, loop, plus, rest, times
+from dataclasses import replace
+
+from codegen.ir.building import index_of, let, loop, plus, quotient, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
-from codegen.ir.rewriting import Body
-from codegen.ir.strided_box import Side
+from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.strided_box import Element, Side
 from codegen.ir.values import Load, Local, Op, Value
-from codegen.passes.sides import FILL, Sides, converted, moved_element, viewed
-from codegen.passes.super_vectors import line_of, super_vector
-from codegen.schedule.copy_nest import CopyNest, offset_tables
+from codegen.passes.sides import FILL, Sides, converted, viewed
+from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Table, Vectorize
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import LINE_TABLE
@@ -20,7 +21,43 @@ WORD_BITS = 64
 """LLVM does not vectorize loops over wider elements."""
 
 
-def offset(nest: CopyNest, side: Side) -> Index:
+def inner_loops(nest: CopyNest, sides: Sides) -> Body:
+    """The statement, and the inner loops around it that view neither side."""
+    body = scalar_statement(nest, sides)
+    for x in reversed(nest.loops[len(viewed(nest)) :]):
+        body = (loop(x.axis, 0, x.extent, *body),)
+    return body
+
+
+def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
+    """The innermost statement: dst[4*column + 2*row] = src[2*column + row_src*row]
+
+    Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
+    """
+    to, at = _offset(nest, "dst"), _offset(nest, "src")
+    if nest.requests:
+        return (Call("prefetch_line", (plus(sides.src, at),)),)
+    if nest.source is None and nest.target.bits >= 8:
+        width = index_of(nest.target.bits // 8)
+        view = View("dst_x", sides.dst, to, unit_bits=0 if nest.unit_bits == 8 else 8)
+        return view, Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
+    if nest.source is None or min(nest.target.bits, nest.source.bits) < 8:
+        return _packed(nest, sides, to, at)
+    before = _entries(nest)
+    for table in nest.obeying(Table):
+        position = to if table.side == "dst" else at
+        line = let("line", quotient(position, LINE_BYTES))
+        before += [line, Let("line_offset", Load(LINE_TABLE, (index_symbol("line"),), "i64"))]
+        within = plus("line_offset", rest(position, LINE_BYTES))
+        to, at = (within, at) if table.side == "dst" else (to, within)
+    element = Load(sides.src, (at,), f"bits{nest.source.bits}")
+    store = Store(sides.dst, (to,), converted(nest.convert, element))
+    is_wide = len(nest.loops) > 1 or nest.source.bits > WORD_BITS or before
+    by_address = is_wide and not nest.obeying(Vectorize)
+    return *before, *(moved_by_address((store,)) if by_address else (store,))
+
+
+def _offset(nest: CopyNest, side: Side) -> Index:
     """The offset of an element on a side."""
     loops = nest.loops[len(viewed(nest)) :]
     return plus(*(_entry(x) if x.table(side) else times(x.axis, x.stride(side)) for x in loops))
@@ -31,67 +68,53 @@ def _entry(x: Loop) -> str:
     return f"{x.axis}_offset"
 
 
-def element_by_address(nest: CopyNest, sides: Sides) -> Body:
-    """An element that LLVM does not vectorize with others."""
-    width, before = nest.target.bits // 8, _entries(nest)
-    to, at = offset(nest, "dst"), offset(nest, "src")
-    for table in nest.obeying(Table):
-        position = to if table.side == "dst" else at
-        before += [line_of(position), Let("line_offset", Load(LINE_TABLE, (index_symbol("line"),), "i64"))]
-        within = plus("line_offset", rest(position, LINE_BYTES))
-        to, at = (within, at) if table.side == "dst" else (to, within)
-    return *before, *moved_element(width, sides.dst, to, sides.src, at)
-
-
 def _entries(nest: CopyNest) -> list[Statement]:
     """The entries of the tables of loops."""
     tables = (x for x in nest.loops if x.src_table or x.dst_table)
     return [Let(_entry(x), Load(x.table_name, (index_symbol(x.axis),), "i64")) for x in tables]
 
 
-def inner_loops(nest: CopyNest, sides: Sides) -> Body:
-    """The statement, and the inner loops around it that view neither side."""
-    loops, body = nest.loops[len(viewed(nest)) :], scalar_statement(nest, sides)
-    is_code = nest.unit_bits == 8 and not (nest.copies or nest.fills or nest.convert)
-    if nest.requests or is_code:  # a byte
-        loops, (body, _) = nest.loops[:1], super_vector(nest, sides, 1)
-    for x in reversed(loops):
-        body = (loop(x.axis, 0, x.extent, *body),)
-    return body
-
-
-def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
-    """The innermost statement: dst[4*column + 2*row] = src[2*column + row_src*row]
-
-    Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
-    """
-    if nest.unit_bits == 1:
-        return _packed(nest, sides)
-    to, width = offset(nest, "dst"), nest.target.bits // 8
-    if nest.source is None:
-        fill = Call("fill_part", ("dst_x", index_of(width), *map(index_symbol, FILL)))
-        return View("dst_x", sides.dst, to), fill
-    is_vector = bool(nest.obeying(Vectorize)) and (nest.convert is not None or not offset_tables(nest))
-    if not is_vector and (len(nest.loops) > 1 or nest.source.bits > WORD_BITS or offset_tables(nest)):
-        return element_by_address(nest, sides)
-    value = converted(nest.convert, Load(sides.src, (offset(nest, "src"),), f"bits{nest.source.bits}"))
-    return *_entries(nest), Store(sides.dst, (to,), value)
-
-
-def _packed(nest: CopyNest, sides: Sides) -> Body:
-    """An element at a bit address; one side or both are packed."""
-    to, at, bits = offset(nest, "dst"), offset(nest, "src"), nest.target.bits
-    views: tuple[Statement, ...] = ()
-    dst, src = sides.dst, sides.src
-    if bits >= 8:
-        views, dst, to = (View("dst_x", dst, to, in_bytes=True),), "dst_x", Affine()
-    if nest.source is None and bits >= 8:
-        return *views, Call("fill_part", (dst, index_of(bits // 8), *map(index_symbol, FILL)))
+def _packed(nest: CopyNest, sides: Sides, to: Index, at: Index) -> Body:
+    """An element of which one side or both are packed: dst_x[4*code] = bits4(src[2*x + code])"""
+    before, dst, to = _in_units(nest, "dst", sides.dst, to, nest.target)
     value: Value = Local("fill_low", "i64")
     if nest.source:
-        if nest.source.bits >= 8:
-            views, src, at = (*views, View("src_x", src, at, in_bytes=True)), "src_x", Affine()
-        value = Load(src, (at,), f"bits{nest.source.bits}")
-    if value.dtype != f"bits{bits}":
-        value = Op("cast", (value,), f"bits{bits}")
-    return *views, Store(dst, (to,), value)
+        viewed_too, src, at = _in_units(nest, "src", sides.src, at, nest.source)
+        before, value = (*before, *viewed_too), Load(src, (at,), f"bits{nest.source.bits}")
+    if value.dtype != f"bits{nest.target.bits}":
+        value = Op("cast", (value,), f"bits{nest.target.bits}")
+    return *before, Store(dst, (to,), value)
+
+
+def _in_units(
+    nest: CopyNest, side: Side, name: str, offset: Index, element: Element
+) -> tuple[Body, str, Index]:
+    """A side and the offset of an element in bits if it is packed, else in bytes.
+
+    In nests that count bytes, packed elements follow each other along the last loop.
+    """
+    unit_bits = 1 if element.bits < 8 else 8
+    if unit_bits == nest.unit_bits:
+        return (), name, offset
+    within = times(nest.loops[-1].axis, element.bits) if unit_bits == 1 else Affine()
+    return (View(f"{side}_x", name, offset, unit_bits=unit_bits),), f"{side}_x", within
+
+
+def moved_by_address(body: Body) -> Body:
+    """A body whose elements move by their addresses, so that LLVM does not vectorize it.
+
+    It would collect addresses in registers and extract them one by one, which takes up to 2.7 times as long.
+
+    before:  dst[4*column + 2*row] = src[2*column + row_src*row]
+    after:   to = dst + 4*column + 2*row; at = opaque(src + 2*column + row_src*row); to[0] = at[0]
+    """
+
+    def by_address(node: Statement) -> Body:
+        match node:
+            case Store(dst, (to,), Load(src, (at,), shape=()) as element):
+                move = replace(element, array="at", subscripts=(Affine(),))
+                store = replace(node, array="to", subscripts=(Affine(),), value=move)
+                return View("to", dst, to), View("at", src, at, opaque=True), store
+        return (node,)
+
+    return rewrite_body(body, by_address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, count
+from math import gcd
 from typing import TypeAlias
 
 from codegen.ir.building import minus
@@ -207,6 +208,10 @@ def evaluated(index: Index) -> Index:
     match index:
         case FloorDiv(of, by) if number_in(of) is not None:
             return floor_div(of, by)
+        case FloorDiv(Affine(constant, terms), by):
+            common = gcd(by, constant, *(factor for _, factor in terms))
+            fewer = Affine(constant // common, tuple((name, factor // common) for name, factor in terms))
+            return FloorDiv(fewer, by // common) if common < by else fewer
         case Mod(of, by) if number_in(of) is not None:
             return modulo(of, by)
         case Bitwise(name, left, right) if number_in(left) is not None and number_in(right) is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
-from codegen.ir.index import Index, index_symbol, substitute_index
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import For, Let, Statement, View
 from codegen.ir.rewriting import Body
-from codegen.ir.values import IndexValue, Load
+from codegen.ir.values import Load
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
@@ -19,7 +20,6 @@ from codegen.passes.row_buffers import (
 )
 from codegen.passes.sides import Sides, sides_of
 from codegen.passes.staged_rows import filling
-from codegen.passes.super_vectors import line_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.offset_tables import CHUNK_BYTES, GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, LINE_TABLE
 
@@ -62,11 +62,7 @@ def staged_groups(node: For, nest: CopyNest) -> Body:
 
 def _line(nest: CopyNest, at: Term) -> Index:
     """The number of the packed line that holds element `at` of all rows."""
-    long = nest.loops[0]
-    match line_of(times(long.axis, long.src)).value:
-        case IndexValue(index):
-            return substitute_index(index, long.axis, index_of(at))
-    raise AssertionError("expected the number of a line")
+    return quotient(times(at, nest.loops[0].src), LINE_BYTES)
 
 
 def _fill(nest: CopyNest, source: tuple[Statement, ...]) -> Statement:

@@ -75,9 +75,9 @@ def _alternatives(loop: For, nest: CopyNest) -> Body:
     return made
 
 
-def _stores(nest: CopyNest, count: int) -> list[Store]:
+def _stores(loop: For, nest: CopyNest, count: int) -> list[Store]:
     """What super-vectors of a number of iterations store."""
-    body, _ = super_vector(nest, sides_of(nest), count)
+    body = super_vector(loop.body, {**nest.lanes, loop.index: count})
     return [x for x in body if isinstance(x, Store)]
 
 
@@ -96,7 +96,7 @@ def _lines(
 def _begins_line(loop: For, nest: CopyNest) -> tuple[Compare, ...]:
     """Whether each row that the first iteration stores begins a line."""
     tests: list[Compare] = []
-    for store in _stores(nest, nest.lanes[loop.index]):
+    for store in _stores(loop, nest, nest.lanes[loop.index]):
         first = plus(store.array, *(substitute_index(s, loop.index, Affine()) for s in store.subscripts))
         tests.append(compare(rest(first, LINE_BYTES), "eq", 0))
         for step in store.steps[:-1]:
@@ -133,7 +133,7 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
         return tests, (*body, If((compare("whole", "lt", last),), (once,)))
     done, wider = "whole", lanes
     for size in (x for x in tail.sizes if isinstance(x, int) and x > 1):
-        if wider != 2 * size or not _fills_lines(nest, size):
+        if wider != 2 * size or not _fills_lines(loop, nest, size):
             break
         fits, line = compare(rest(last, wider), "ge", size), streaming(loop.body)
         at_end = replace(loop, lower=(index_symbol(done),), upper=(plus(done, size),), body=line)
@@ -142,9 +142,9 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
     return tests, (*body, replace(loop, lower=(index_symbol(done),), most=wider - 1))
 
 
-def _fills_lines(nest: CopyNest, size: int) -> bool:
+def _fills_lines(loop: For, nest: CopyNest, size: int) -> bool:
     """Whether each row that super-vectors of a size store consists of full lines."""
-    return all(_row_bytes(x) % LINE_BYTES == 0 for x in _stores(nest, size) if x.value.shape)
+    return all(_row_bytes(x) % LINE_BYTES == 0 for x in _stores(loop, nest, size) if x.value.shape)
 
 
 def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:

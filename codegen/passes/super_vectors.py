@@ -1,109 +1,112 @@
-"""The statements of a copy that move a super-vector of elements, or the few that are left."""
+"""The super-vectors of scalar statements: iterations of some loops at once, as lanes."""
 
 from __future__ import annotations
 
-from math import gcd, prod
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from codegen.ir.building import index_of, let, plus, quotient, times
-from codegen.ir.index import Affine, Index, index_symbol
+from codegen.analysis.bodies import flat
+from codegen.ir.building import plus
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import Affine, Index, Mod, Sum, index_symbol, index_symbols, substitute_index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, Let, Store, View
-from codegen.ir.rewriting import Body
-from codegen.ir.strided_box import SIDES, Side
-from codegen.ir.values import Each, Entries, Load, Local, Op, Step
-from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
-from codegen.passes.sides import FILL, Sides, converted, named
+from codegen.ir.nodes import Call, For, Let, Statement, Store, View
+from codegen.ir.rewriting import Body, map_indices, map_value
+from codegen.ir.values import Each, Entries, IndexValue, Load, Local, Op, Step, Value
+from codegen.ir.visit import distance, loads
+from codegen.passes.lane_orders import Lane, Placed, placed, reordered
 from codegen.passes.tails import LEFT
-from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Table, Vectorize
-from codegen.schedule.loops import Loop, int_size
-from codegen.schedule.offset_tables import LINE_TABLE
+from codegen.support.dataclasses import dataclass
 
 PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
 """A line of padding."""
 
+Access = TypeVar("Access", Load, Store)
 
-def super_vector(nest: CopyNest, sides: Sides, count: int) -> tuple[Body, bool]:
-    """`count` iterations of the first loop with all of the others, and whether lanes after them are stored.
+Lanes: TypeAlias = Mapping[str, int]
+"""The iterations of each loop that run at once, in the order of the loops."""
 
-    block = src[2*column] [2, 32]; dst[4*column] = interleaved(block) [64]
-    block = src[2*x] [128];        dst[x] = packed_4(block) [64]
 
-    Lines that have a table are the rows of a super-vector:
+def super_vector(body: Body, lanes: Lanes) -> Body:
+    """The statements for iterations of some loops at once; those of inner loops run as a whole.
 
-    line = column // 16; block = src[2*column] [2, 32]; dst[line_offsets[line..]] = interleaved(block) [2, 32]
+    before:  for row in 0..2: dst[4*column + 2*row] = src[2*column + row_src*row]
+    after:   block = src[2*column] [2, 32]                                     {column: 32, row: 2}
+             dst[4*column] = interleaved(block) [64]
+
+    The distances between lanes are those of the subscripts, or entries of a table. If the lines of a side are
+    at entries, they are the rows of the super-vector:
+
+    before:  line = (4*column + 2*row) // 64; dst[line_offsets[line] + (4*column + 2*row) % 64] = …
+    after:   line = 4*column // 64;           dst[line_offsets[line..]] = interleaved(block) [2, 32]
     """
-    long, *_ = nest.loops
-    if nest.requests:
-        return (Call("prefetch_line", (plus(sides.src, times(long.axis, long.src)),)),), False
-    to = times(long.axis, long.dst)
-    if nest.source is None:
-        return (Store(sides.dst, (to,), PATTERN, (0,), (1,)),), False
-    if min(nest.target.bits, nest.source.bits) < 8:
-        return _codes(nest, sides, count), False
-    found = reordered(_lanes(nest, count), nest.source.bits // 8, nest.target.bits // 8)
-    for table in nest.obeying(Table):
-        return _at_lines(nest, sides, table.side, found), False
-    value = converted(nest.convert, _load(nest, sides, found.load, f"bits{nest.source.bits}"))
-    to = plus(to, found.store.first)
-    if isinstance(value, Load) and not found.instructions:
-        return (Store(sides.dst, (to,), value, *_dimensions(found.store)),), False
-    block = Let("block", value)
-    moved: Local | Op = named(block.name, value)
-    for name, shape in found.instructions:
-        moved = Op(name, (moved,), moved.dtype, shape)
-    return (block, Store(sides.dst, (to,), moved, *_dimensions(found.store))), found.beyond
+    made = _scalar(body, lanes)
+    match made.move:
+        case Call("prefetch_line"):
+            return body
+        case Call("fill_part", (str(view), *_)):
+            place = made.place(view, Affine())
+            return (Store(place.array, (place.offset,), PATTERN, (0,), (1,)),)
+        case Store() as store:
+            (load,) = loads(store.value)
+            is_packed = min(bits_of(store.value.dtype), bits_of(load.dtype)) < 8
+            return *made.before, *(_packed if is_packed else _moved)(made, store, load)
+    raise AssertionError(f"super_vector: no rule for {made.move}")
 
 
-def _at_lines(nest: CopyNest, sides: Sides, side: Side, found: Moved) -> Body:
-    """A super-vector of which a side has its lines at the offsets of a table."""
-    (long, short), width = nest.loops, nest.target.bits // 8
-    shape = int_size(short.extent), LINE_BYTES // width
-    at_lines = Placed(shape, (Entries(LINE_TABLE, index_symbol("line")), width), 0, ())
-    load, store = (at_lines, found.store) if side == "src" else (found.load, at_lines)
-    to, at = (index_of(0) if side == each else times(long.axis, long.stride(each)) for each in SIDES[::-1])
-    dtype, (name, _) = f"bits{8 * width}", found.instructions[0]
-    block = Let("block", Load(sides.src, (at,), dtype, shape, *_dimensions(load)))
-    moved = Op(name, (Local("block", dtype, shape),), dtype, shape)
-    line = line_of(times(long.axis, long.stride(side)))
-    return line, block, Store(sides.dst, (to,), moved, *_dimensions(store))
-
-
-def line_of(position: Index) -> Let:
-    """The number of the line that holds a byte of the side whose lines are at the offsets of a table.
-
-    4*column // 64 -> column // 16
-    """
-    assert isinstance(position, Affine), "the packed side has literal strides"
-    common = gcd(LINE_BYTES, position.constant, *(factor for _, factor in position.terms))
-    fewer = Affine(position.constant // common, tuple((x, factor // common) for x, factor in position.terms))
-    return let("line", quotient(fewer, LINE_BYTES // common) if common < LINE_BYTES else fewer)
-
-
-def few_bytes(nest: CopyNest, sides: Sides) -> Body:
+def rest_of(body: Body, lanes: Lanes) -> Body:
     """The iterations that are `left`, by an instruction for any number of bytes."""
-    long, *_ = nest.loops
-    to, at, left = times(long.axis, long.dst), times(long.axis, long.src), index_symbol(LEFT)
-    if nest.source is None:
-        return View("tail", sides.dst, to), Call("fill_part", ("tail", left, *map(index_symbol, FILL)))
-    bits = min(nest.target.bits, nest.source.bits)
-    name = "copy_part"
-    if bits < 8:
-        name = f"pack_part_{bits}" if nest.target.bits == bits else f"unpack_part_{bits}"
-    ends = View(f"{sides.dst}_at", sides.dst, to), View(f"{sides.src}_at", sides.src, at)
-    return *ends, Call(name, (ends[0].name, ends[1].name, left))
+    made, left = _scalar(body, lanes), index_symbol(LEFT)
+    match made.move:
+        case Call("fill_part", (str(view), _, *fill)):
+            place = made.place(view, Affine())
+            return View("tail", place.array, place.offset), Call("fill_part", ("tail", left, *fill))
+        case Store() as store:
+            (load,) = loads(store.value)
+            written, read, name = bits_of(store.value.dtype), bits_of(load.dtype), "copy_part"
+            if min(written, read) < 8:
+                name = f"pack_part_{written}" if written < read else f"unpack_part_{read}"
+            places = [made.place(x.array, *x.subscripts) for x in (store, load)]
+            ends = [View(f"{x.array}_at", x.array, made.first(x.offset)) for x in places]
+            return *ends, Call(name, (*(x.name for x in ends), left))
+    raise AssertionError(f"rest_of: no rule for {made.move}")
 
 
-def _codes(nest: CopyNest, sides: Sides, count: int) -> Body:
+def _moved(made: _Scalar, store: Store, load: Load) -> Body:
+    """The load, what converts and reorders its lanes, and the store."""
+    width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
+    to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
+    lanes = (Lane(n, made.step(at, axis), made.step(to, axis)) for axis, n in made.lanes.items())
+    found = reordered(tuple(lanes), source_width, width)
+    read, written = at.in_lines(found.load, source_width), to.in_lines(found.store, width)
+    vector = replace(made.access(load, at, read), shape=read.shape)
+
+    def widened(part: Value) -> Value:
+        return vector if isinstance(part, Load) else replace(part, shape=read.shape)
+
+    value, block = map_value(store.value, widened), tuple[Let, ...]()
+    if found.instructions or value != vector:
+        block = (Let("block", value),)
+        value = Local("block", value.dtype, value.shape)
+    for name, shape in found.instructions:
+        value = Op(name, (value,), value.dtype, shape)
+    if isinstance(value, Op):
+        value = replace(value, shape=written.shape)
+    return *block, replace(made.access(store, to, written), value=value)
+
+
+def _packed(made: _Scalar, store: Store, load: Load) -> Body:
     """Codes that are packed into bytes, or unpacked: contiguous ones, or rows of them."""
-    assert nest.source is not None, "codes are read"
-    packs, bits = nest.target.bits < 8, min(nest.target.bits, nest.source.bits)
-    long, *_ = nest.loops
-    lanes = tuple(x for x in _lanes(nest, count) if x.lanes > 1)
-    loose = next(placed(lanes, "src" if packs else "dst", 1))
+    written, read = bits_of(store.value.dtype), bits_of(load.dtype)
+    to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
+    packs, bits = written < read, min(written, read)
+    steps = [(n, made.step(at if packs else to, axis)) for axis, n in made.lanes.items() if n > 1]
+    loose = next(placed(tuple(Lane(n, step, step) for n, step in steps), "src", 1))
     if loose.first:  # codes that go backward are rows of one
-        (lane,) = lanes
-        loose = Placed((lane.lanes, 1), (lane.src if packs else lane.dst, 1), 0, ())
+        ((count, step),) = steps
+        loose = Placed((count, 1), (step, 1), 0, ())
     packed = Placed((prod(loose.shape) * bits // 8,), (1,), 0, ())
     name = f"packed_{bits}" if packs else f"unpacked_{bits}"
     if len(loose.shape) > 1:
@@ -111,30 +114,104 @@ def _codes(nest: CopyNest, sides: Sides, count: int) -> Body:
         pitch, step = loose.steps
         assert isinstance(pitch, int | str), "rows are steps apart"
         loose = loose._replace(steps=(Each(pitch), step))
-    read, write = (loose, packed) if packs else (packed, loose)
-    block = Op(name, (_load(nest, sides, read, "bits8"),), "bits8", write.shape)
-    store = Store(sides.dst, (times(long.axis, long.dst),), named("block", block), *_dimensions(write))
-    return Let("block", block), store
+    here, there = (loose, packed) if packs else (packed, loose)
+    codes = replace(made.access(load, at, here), dtype="bits8", shape=here.shape)
+    block = Local("block", "bits8", there.shape)
+    value = Op(name, (codes,), block.dtype, block.shape)
+    return Let(block.name, value), replace(made.access(store, to, there), value=block)
 
 
-def _lanes(nest: CopyNest, count: int) -> tuple[Lane, ...]:
-    """The vector dimensions with `count` lanes in the first one."""
-    (vectors,) = nest.obeying(Vectorize)
-    counts = {**dict(vectors.lanes), nest.loops[0].axis: count}
-    return tuple(Lane(counts[x.axis], _source_step(x), x.dst) for x in nest.loops)
+class _Place(NamedTuple):
+    """Where one iteration reads or writes.
+
+    Attributes:
+        array: the buffer, which the body does not view.
+        offset: there; that of its byte for a packed element.
+        lines: the entries that its lines are at, if any; `offset` counts as if they were adjacent.
+    """
+
+    array: str
+    offset: Index
+    lines: Entries | None
+
+    def in_lines(self, found: Placed, width: int) -> Placed:
+        """A super-vector whose rows are lines, if they are at entries."""
+        if self.lines is None:
+            return found
+        rows = prod(found.shape) * width // LINE_BYTES
+        return Placed((rows, LINE_BYTES // width), (self.lines, width), 0, ())
 
 
-def _source_step(x: Loop) -> Step:
-    """The distance from lane to lane in the source."""
-    return Entries(x.table_name, index_symbol(x.axis)) if x.src_table else x.src
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """What one iteration moves.
+
+    move     the store or the call
+    lanes    the iterations of each loop that run at once
+    before   locals that all lanes share
+    views    the views of the body
+    entries  the entries of tables that differ from lane to lane, by the names of their locals
+    starts   the first iterations of inner loops
+    """
+
+    move: Store | Call
+    lanes: Lanes
+    before: Body
+    views: Mapping[str, View]
+    entries: Mapping[str, Entries]
+    starts: Mapping[str, Index]
+
+    def place(self, array: str, offset: Index) -> _Place:
+        """Where an iteration reads or writes."""
+        while array in self.views:
+            view = self.views[array]
+            array, offset = view.buffer, view.offset if view.unit_bits else plus(view.offset, offset)
+        match offset:
+            case Sum(((Mod(within), 1),), Affine(0, ((name, 1),))) if name in self.entries:
+                return _Place(array, within, self.entries[name])
+        return _Place(array, offset, None)
+
+    def access(self, access: Access, place: _Place, found: Placed) -> Access:
+        """The load or the store of a super-vector."""
+        first = Affine() if place.lines else plus(self.first(place.offset), found.first)
+        dims = (0,) * len(found.shape)
+        return replace(access, array=place.array, subscripts=(first,), dims=dims, steps=found.steps)
+
+    def first(self, index: Index) -> Index:
+        """An index in the first lane, without the entries of tables that are steps."""
+        for name in self.entries:
+            index = substitute_index(index, name, Affine())
+        for axis, start in self.starts.items():
+            index = substitute_index(index, axis, start)
+        return index
+
+    def step(self, place: _Place, axis: str) -> Step:
+        """The distance from lane to lane."""
+        for name in index_symbols(place.offset) & self.entries.keys():
+            entries = self.entries[name]
+            if axis in index_symbols(entries.first):
+                return replace(entries, first=self.first(entries.first))
+        return distance(place.offset, axis)
 
 
-def _load(nest: CopyNest, sides: Sides, read: Placed, dtype: str) -> Load:
-    long, *_ = nest.loops
-    at: Index = plus(times(long.axis, long.src), read.first)
-    return Load(sides.src, (at,), dtype, read.shape, *_dimensions(read))
-
-
-def _dimensions(found: Placed) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-    """The subscripts along which the dimensions of a super-vector vary, and their steps."""
-    return (0,) * len(found.shape), found.steps
+def _scalar(body: Body, lanes: Lanes) -> _Scalar:
+    """What one iteration of a body moves, whose loops all run as lanes."""
+    views, entries, starts = dict[str, View](), dict[str, Entries](), dict[str, Index]()
+    before, moving = list[Statement](), {*lanes}
+    for node in flat(body):
+        match node:
+            case For(axis, (first,)):
+                starts[axis] = first
+            case View(name):
+                views[name] = node
+            case Let(name, Load(table, (at,), "i64")) if moving & index_symbols(at):
+                entries[name] = Entries(table, at)
+            case Let(name, IndexValue(index)):
+                moving |= {name} if moving & index_symbols(index) else set()
+                before.append(node)
+            case Let():
+                before.append(node)
+            case Store() | Call():
+                made = _Scalar(node, lanes, (), views, entries, starts)
+    kept = (map_indices(x, made.first) for x in before)
+    return replace(made, before=tuple(kept))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
-from codegen.analysis.bodies import flat
 from codegen.ir.building import compare, minus
-from codegen.ir.element_types import is_bits
 from codegen.ir.integer_operators import number_in
-from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Store, View
+from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
-from codegen.ir.values import Each, Local, Op, Step
-from codegen.ir.visit import coefficient, loads
+from codegen.ir.values import Load, Local, Op
 from codegen.passes.lines import streaming
-from codegen.passes.scalar_statement import element_by_address
-from codegen.passes.sides import FILL, Sides, sides_of
-from codegen.passes.super_vectors import PATTERN, few_bytes, super_vector
+from codegen.passes.scalar_statement import moved_by_address
+from codegen.passes.sides import FILL
+from codegen.passes.super_vectors import PATTERN, rest_of, super_vector
 from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.copy_nest import CopyNest
@@ -59,19 +58,16 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
 
 def _widened(loop: For, nest: CopyNest) -> Body:
     """The outermost inner loop, over super-vectors."""
-    stores = [x for x in flat(loop.body) if isinstance(x, Store)]
-    nest, sides = _place(loop.body, stores, nest)
-    count, tail = nest.lanes[loop.index], nest.tail(loop.index)
-    body, beyond = super_vector(nest, sides, count)
-    narrower = (_narrow(loop, nest, sides, size) for size in (tail.sizes if tail else ()))
-    bodies: tuple[Vectors, ...] = (Vectors(count, body), *narrower)
-    if any(store.streamed for store in stores):
-        bodies = tuple(Vectors(x.count, streaming(x.body)) for x in bodies)
-    if beyond:
-        return followed(loop, bodies, 1)
+    tail, full = nest.tail(loop.index), Vectors(nest.lanes[loop.index], super_vector(loop.body, nest.lanes))
+    bodies = (full, *(_fewer(loop, nest.lanes, size) for size in (tail.sizes if tail else ())))
+    if any(prod(x.value.shape) > prod(nest.lanes.values()) for x in full.body if isinstance(x, Store)):
+        return followed(loop, bodies, 1)  # the last one also stores lanes after those of its iterations
     made = _run(loop, bodies, tail)
     for long in nest.obeying(CopyBlock) if loop.most == MANY else ():
-        block = Call("copy_block", (sides.dst, sides.src, *loop.upper))
+        (store,) = loop.body
+        assert isinstance(store, Store), "the bytes of a run are moved as they are"
+        assert isinstance(store.value, Load), "the bytes of a run are moved as they are"
+        block = Call("copy_block", (store.array, store.value.array, *loop.upper))
         made = (If((compare(loop.upper[0], "ge", long.least),), (block,), made),)
     return made
 
@@ -95,41 +91,10 @@ def _run(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None) -> Body:
     return shifted(loop, bodies, compact=tail.how == "clamp")
 
 
-def _narrow(loop: For, nest: CopyNest, sides: Sides, size: int | str) -> Vectors:
+def _fewer(loop: For, lanes: Mapping[str, int], size: int | str) -> Vectors:
     """Fewer iterations at once; single ones as they are, if their elements are only moved."""
     if isinstance(size, str):
-        return Vectors(0, few_bytes(nest, sides))
-    if size > 1 or not nest.copies:
-        return Vectors(size, super_vector(nest, sides, size)[0])
-    return Vectors(1, _around(loop.body, element_by_address(nest, sides)))
-
-
-def _place(body: Body, stores: list[Store], nest: CopyNest) -> tuple[CopyNest, Sides]:
-    """The nest, and the views that a scalar statement reads and writes.
-
-    Rows in scratch are another distance apart than those of the destination.
-    """
-    if not stores or nest.source is None:
-        return nest, sides_of(nest)
-    store, views = stores[0], {x.name: x for x in flat(body) if isinstance(x, View)}
-    values = (store.value, *(x.value for x in flat(body) if isinstance(x, Let)))
-    reads = (load.array for value in values for load in loads(value) if is_bits(load.dtype))
-    dst, src = (views[x].buffer if x in views else x for x in (store.array, next(reads)))
-    *others, short = nest.loops
-    pitch: Step | None = short.dst
-    if len(store.value.shape) > 1:
-        pitch = store.steps[0].step if isinstance(store.steps[0], Each) else store.steps[0]
-    elif others and not store.value.shape:
-        to = views[store.array].offset if store.array in views else store.subscripts[0]
-        pitch = coefficient(to, short.axis)
-    if isinstance(pitch, int) and pitch != short.dst:
-        nest = replace(nest, loops=(*others, replace(short, dst=pitch)))
-    return nest, Sides(dst, src)
-
-
-def _around(loops: Body, body: Body) -> Body:
-    """Perfectly nested loops with another body."""
-    match loops:
-        case (For() as loop,):
-            return (replace(loop, body=_around(loop.body, body)),)
-    return body
+        return Vectors(0, rest_of(loop.body, lanes))
+    if size == 1 and (alone := moved_by_address(loop.body)) != loop.body:
+        return Vectors(1, alone)
+    return Vectors(size, super_vector(loop.body, {**lanes, loop.index: size}))

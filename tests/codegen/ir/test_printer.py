@@ -115,7 +115,7 @@ func.func @kernel(%src: memref<?xi8>, %dst: memref<?xi1>, %table: memref<?xi64>,
   %held = memref.alloca() {alignment = 64, bytes = 256} : memref<?xi8>
   %panel = memref.alloc() {alignment = 64, bytes = %pitch} : memref<?xi8>
   affine.for %i = %begin to %end step 4 {
-    %out = memref.subview %dst[%i * %pitch] {opaque, in_bytes} : memref<?xi1> to memref<?xi8>
+    %out = memref.subview %dst[%i * %pitch] {opaque} : memref<?xi1> to memref<?xi8>
     %0 = affine.load %table[%i] : memref<?xi64>
     %1 = arith.index_cast %0 : i64 to index
     %2 = arith.cmpi slt, %1, %c4 : index
@@ -155,7 +155,7 @@ def lowered() -> Function:
     value = Op("transposed", (rows,), "bits8", (16, 4))
     tests = compare("entry", "lt", 4), op("lt", local("entry", "i64"), number(1, "i64"), dtype="i1")
     body = (
-        View("out", "dst", times("i", "pitch"), opaque=True, in_bytes=True),
+        View("out", "dst", times("i", "pitch"), opaque=True, unit_bits=8),
         Let("entry", entry),
         If(
             tests,
