@@ -90,15 +90,16 @@ def conversion(source: str, target: str) -> Instruction:
     return instruction(f"convert_{dtype_of(source)}_to_{dtype_of(target)}")
 
 
-def converts_blocks(source: str, target: str) -> bool:
+def takes_blocks(name: str) -> bool:
     """Whether a conversion takes the blocks of a transpose, and not only their rows one by one."""
-    return any(len(shape) == 2 for shapes in conversion(source, target).shapes.values() for shape in shapes)
+    return any(len(shape) == 2 for shapes in instruction(name).shapes.values() for shape in shapes)
 
 
 def takes_block(source: str, target: str, block: tuple[int, int]) -> bool:
     """Whether a conversion takes such a block, or its rows if it takes no blocks."""
-    shape = block if converts_blocks(source, target) else block[1:]
-    return any(shape in shapes for shapes in conversion(source, target).shapes.values())
+    each = conversion(source, target)
+    shape = block if takes_blocks(each.name) else block[1:]
+    return any(shape in shapes for shapes in each.shapes.values())
 
 
 def instructions() -> tuple[Instruction, ...]:

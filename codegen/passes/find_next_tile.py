@@ -10,7 +10,6 @@ from codegen.ir.index import Index
 from codegen.ir.nodes import Compare, For, Function, If, Let, Statement, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.sides import first_sides
-from codegen.passes.transposed_blocks import block_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import PrefetchTile, Tile
 from codegen.schedule.loops import Loop, Size, int_size
@@ -115,7 +114,7 @@ def _begin(nest: CopyNest, src: str, moves_on: dict[str, bool]) -> Body:
         at[x.axis] = index_of(0) if moves_on.get(x.axis) is False else here
     table = "row" in at and nest.axis("row").src_table is not None
     if table and _tile_loops(nest)[0].axis == "row" and moves_on.get("row"):
-        at["row"] = least(at["row"], block_of(nest).rows.extent)
+        at["row"] = least(at["row"], nest.axis("row").extent)
     offsets = (x.offset(at[x.axis]) for x in _tile_loops(nest) if not (table and x.axis == "row"))
     view = View("next_tile", src, plus(*offsets))
     return (let("next_row", at["row"]), view) if table else (view,)

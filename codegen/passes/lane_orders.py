@@ -48,41 +48,42 @@ class Moved(NamedTuple):
     Attributes:
         load, store: both sides.
         instructions: names and shapes of results.
-        beyond: whether lanes after those of the last iteration are stored as well.
     """
 
     load: Placed
     instructions: tuple[tuple[str, VectorShape], ...]
     store: Placed
-    beyond: bool
 
 
-def reordered(lanes: tuple[Lane, ...], source_width: int, width: int) -> Moved:
+def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: bool) -> Moved:
     """The load, the instructions and the store of a super-vector of elements that change their order.
 
     dst[4*column + 2*row] = src[2*column + pitch*row], column 32, row 2 -> [2, 32], interleaved, [64]
     dst[pitch*j + 4*i] = src[4*j + pitch*i], i 16, j 16                 -> [16, 16], transposed, [16, 16]
 
     Lanes that fill no register are followed by others, if they are contiguous on both sides.
+
+    apart  whether dimensions are not joined, even if they are adjacent
     """
-    for load in placed(lanes, "src", source_width):
-        for store in placed(lanes, "dst", width):
+    for load in placed(lanes, "src", source_width, apart=apart):
+        for store in placed(lanes, "dst", width, apart=apart):
             found = _between(8 * width, load.shape, load.order, store.shape, store.order)
             if found is not None:
-                return Moved(load, found, store, beyond=False)
+                return Moved(load, found, store)
             register = (LANE_BYTES // width,)
             if len(load.shape) == 1 and load.shape == store.shape and load.shape < register:
                 found = _between(8 * width, register, load.order, register, store.order)
                 if found is not None:
                     wider = load._replace(shape=register), store._replace(shape=register)
-                    return Moved(wider[0], found, wider[1], beyond=True)
+                    return Moved(wider[0], found, wider[1])
     raise AssertionError(f"no instruction moves elements of {width} bytes by {lanes}")
 
 
-def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
+def placed(lanes: tuple[Lane, ...], side: Side, width: int, *, apart: bool = False) -> Iterator[Placed]:
     """A super-vector on a side: with adjacent dimensions joined, then with all of its dimensions.
 
-    Lanes that are not adjacent, such as those at entries of a table, are rows of one element.
+    Dimensions that are `apart` are not joined. Lanes that are not adjacent, such as those at entries of a
+    table, are rows of one element.
     """
 
     def step(k: int) -> Step:
@@ -107,7 +108,7 @@ def placed(lanes: tuple[Lane, ...], side: Side, width: int) -> Iterator[Placed]:
     if not is_adjacent:
         whole.append((1, width))
     joined = list(whole)
-    while len(joined) > 1 and joined[-2][1] == joined[-1][0] * width:
+    while len(joined) > 1 and not apart and joined[-2][1] == joined[-1][0] * width:
         joined[-2:] = [(joined[-2][0] * joined[-1][0], width)]
     for dims in dict.fromkeys((tuple(joined), tuple(whole))):
         yield Placed(tuple(n for n, _ in dims), tuple(s for _, s in dims), first, order)

@@ -13,9 +13,8 @@ from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Load
 from codegen.passes.gather_segments import lower_gather
 from codegen.passes.scalar_statement import inner_loops
-from codegen.passes.short_rows import OTHERS_OFFSET
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
-from codegen.passes.transposed_blocks import block_of, converted_rows
+from codegen.passes.vectorize_tiles import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
 from codegen.schedule.directives import Gather, Groups, LanesBeyond, Parallel
 from codegen.schedule.loops import Loop
@@ -47,7 +46,7 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
     axes = [*(["entry"] if nest.entries else []), *(x.axis for x in nest.around)]
     axes += ["group"] * bool(nest.obeying(Groups))
     at = "".join(f"{axis}, " for axis in axes)
-    before: Body = converted_rows(block_of(nest)) if nest.order else ()
+    before: Body = ()
     if nest.obeying(Gather):
         before, body, what = lower_gather(nest, first_sides(nest))
     else:

@@ -11,7 +11,6 @@ from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.passes.row_buffers import Ahead, prefetch_in_drain
-from codegen.passes.transposed_blocks import block_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond, PrefetchTile
 from codegen.schedule.loops import int_size
@@ -52,18 +51,20 @@ def requesting_rows(nest: CopyNest, drained: Body) -> Body:
     """
     if not nest.obeying(PrefetchTile):
         return drained
-    b, rows = block_of(nest), int_size(nest.tiles("row")[0].size)
+    assert nest.source is not None, "a transpose reads its source"
+    widths, rows = (nest.source.bits // 8, nest.target.bits // 8), int_size(nest.tiles("row")[0].size)
+    along, source_width = nest.axis("row"), widths[0]
     number = let("element", times(minus("column", "column_first"), rows))
     row = let("ahead_row", quotient("element", "tile_columns"))
     column = let("ahead_column", minus("element", times("ahead_row", "tile_columns")))
-    at, before = times("ahead_column", b.source_width), [number, row, column]
-    if b.rows.src_table:
-        entry = Load(b.rows.table_name, (plus("next_row", "ahead_row"),), "i64")
+    at, before = times("ahead_column", source_width), [number, row, column]
+    if along.src_table:
+        entry = Load(along.table_name, (plus("next_row", "ahead_row"),), "i64")
         before.append(Let("ahead_offset", entry))
         at = plus("ahead_offset", at)
     else:
-        at = plus(times("ahead_row", b.rows.src), at)
-    ahead = Ahead("next_tile", at, (b.source_width, b.width), rows * b.source_width, opaque=False)
+        at = plus(times("ahead_row", along.src), at)
+    ahead = Ahead("next_tile", at, widths, rows * source_width, opaque=False)
     return (*before, *prefetch_in_drain(drained, ahead))
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import index_of, let, loop, plus, quotient, rest, times
+from codegen.ir.element_types import bits_of, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.instructions import conversion
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.strided_box import Element, Side
 from codegen.ir.values import Load, Local, Op, Value
-from codegen.passes.sides import FILL, Sides, converted, viewed
+from codegen.passes.sides import FILL, Sides, viewed
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Table, Vectorize
 from codegen.schedule.loops import Loop
@@ -34,7 +36,8 @@ def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
 
     Several loops without super-vectors move elements by their addresses: LLVM would vectorize them at a loss.
     """
-    to, at = _offset(nest, "dst"), _offset(nest, "src")
+    (to_entries, to), (at_entries, at) = _offset(nest, "dst"), _offset(nest, "src")
+    before = to_entries + at_entries
     if nest.requests:
         return (Call("prefetch_line", (plus(sides.src, at),)),)
     if nest.source is None and nest.target.bits >= 8:
@@ -43,7 +46,6 @@ def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
         return view, Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
     if nest.source is None or min(nest.target.bits, nest.source.bits) < 8:
         return _packed(nest, sides, to, at)
-    before = _entries(nest)
     for table in nest.obeying(Table):
         position = to if table.side == "dst" else at
         line = let("line", quotient(position, LINE_BYTES))
@@ -51,27 +53,34 @@ def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
         within = plus("line_offset", rest(position, LINE_BYTES))
         to, at = (within, at) if table.side == "dst" else (to, within)
     element = Load(sides.src, (at,), f"bits{nest.source.bits}")
-    store = Store(sides.dst, (to,), converted(nest.convert, element))
+    store = Store(sides.dst, (to,), _converted(nest.convert, element))
     is_wide = len(nest.loops) > 1 or nest.source.bits > WORD_BITS or before
     by_address = is_wide and not nest.obeying(Vectorize)
     return *before, *(moved_by_address((store,)) if by_address else (store,))
 
 
-def _offset(nest: CopyNest, side: Side) -> Index:
-    """The offset of an element on a side."""
-    loops = nest.loops[len(viewed(nest)) :]
-    return plus(*(_entry(x) if x.table(side) else times(x.axis, x.stride(side)) for x in loops))
+def _offset(nest: CopyNest, side: Side) -> tuple[list[Statement], Index]:
+    """The entries of tables that an element has on a side, and its offset there."""
+    parts = [offset_along(x, side, x.axis) for x in nest.loops[len(viewed(nest)) :]]
+    return [entry for entries, _ in parts for entry in entries], plus(*(offset for _, offset in parts))
 
 
-def _entry(x: Loop) -> str:
-    """The local that holds the entry of an iteration in its table."""
-    return f"{x.axis}_offset"
+def offset_along(x: Loop, side: Side, index: str) -> tuple[Body, Index]:
+    """The entry of an iteration, if a side has a table of them, and the offset of the iteration there."""
+    if not x.table(side):
+        return (), times(index, x.stride(side))
+    entry = Let(f"{x.axis}_offset", Load(x.table_name, (index_symbol(index),), "i64"))
+    return (entry,), index_symbol(entry.name)
 
 
-def _entries(nest: CopyNest) -> list[Statement]:
-    """The entries of the tables of loops."""
-    tables = (x for x in nest.loops if x.src_table or x.dst_table)
-    return [Let(_entry(x), Load(x.table_name, (index_symbol(x.axis),), "i64")) for x in tables]
+def _converted(convert: tuple[str, str] | None, element: Load) -> Load | Op:
+    """An element as the destination holds it: converted if necessary, and typed as bits.
+
+    (f32, bf16)   src[x] of bits32 -> convert_f32_to_bf16(src[x]) of bits16
+    """
+    if convert is None:
+        return element
+    return Op(conversion(*convert).name, (element,), f"bits{bits_of(dtype_of(convert[1]))}")
 
 
 def _packed(nest: CopyNest, sides: Sides, to: Index, at: Index) -> Body:

@@ -13,8 +13,8 @@ from codegen.ir.values import Load
 from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows
 from codegen.passes.panel_runs import drained_runs, run_sizes
 from codegen.passes.row_buffers import drain_row
+from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
-from codegen.passes.transposed_blocks import element_row
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.loops import Loop
@@ -22,9 +22,6 @@ from codegen.schedule.offset_tables import OffsetTable
 
 TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: its rows are columns."""
-
-COLUMN = "panel_column"
-"""The view of one column there."""
 
 
 def stage_tiles(function: Function, nest: CopyNest) -> Function:
@@ -106,40 +103,27 @@ def _fill(node: For, nest: CopyNest, dst: str) -> Body:
 
     dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
     """
-    _, held = stored_in(nest)
-    row = times("row", nest.target.bits // 8)
+    pitch = nest.panel.pitch if nest.panel else nest.panel_pitch
+    held = Loop("panel", dst_table=pitch) if isinstance(pitch, OffsetTable) else Loop("panel", dst=pitch)
+    before, column = offset_along(held, "dst", "column")
+    to = plus(column, times("row", nest.target.bits // 8))
 
     def into_panel(statement: Statement) -> Body:
         match statement:
             case Store(array) if array == dst:
-                return *column, replace(statement, array=COLUMN, subscripts=(row,))
-            case View(name, buffer) if buffer == dst:
-                return *column, View(name, COLUMN, row)
+                return *before, replace(statement, array=TILE, subscripts=(to,))
             case Let(_, Load(array)) if array == nest.axis("column").table_name:
                 return ()
         return (statement,)
 
-    column = element_row(COLUMN, TILE, held, "dst", index_of("column"))
     return rewrite_body((node,), into_panel)
-
-
-def stored_in(nest: CopyNest) -> tuple[str, Loop]:
-    """The view that blocks are stored in, and the loop over columns there: the panel's if there is one."""
-    column = nest.axis("column")
-    if not nest.staged:
-        return sides_of(nest).dst, column
-    pitch = nest.panel.pitch if nest.panel else nest.panel_pitch
-    held = Loop("panel", column.extent)
-    if isinstance(pitch, OffsetTable):
-        return TILE, replace(held, dst_table=pitch)
-    return TILE, replace(held, dst=pitch)
 
 
 def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """Store the tile's part of a result row."""
     held = View("held", "panel", times(minus("column", columns_of(nest)[0]), nest.panel_pitch), opaque=True)
-    result = element_row("dst_row", dst, nest.axis("column"), "dst", index_of("column"))
-    row = nest.tiles("row")[0].index
+    before, offset = offset_along(nest.axis("column"), "dst", "column")
+    result, row = View("dst_row", dst, offset), nest.tiles("row")[0].index
     at = View("out", "dst_row", times(row, nest.target.bits // 8), opaque=True)
     ends = compare(row, "eq", 0), compare("row_stop", "eq", nest.axis("row").extent)
-    return requesting_rows(nest, (*result, at, held, *drain_row("out", "held", "row_bytes", *ends)))
+    return requesting_rows(nest, (*before, result, at, held, *drain_row("out", "held", "row_bytes", *ends)))

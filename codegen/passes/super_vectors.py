@@ -8,20 +8,25 @@ from math import prod
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from codegen.analysis.bodies import flat
-from codegen.ir.building import plus
+from codegen.ir.building import loop, minus, plus, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, Mod, Sum, index_symbol, index_symbols, substitute_index
+from codegen.ir.instructions import takes_blocks
+from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, For, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, map_indices, map_value
 from codegen.ir.values import Each, Entries, IndexValue, Load, Local, Op, Step, Value
 from codegen.ir.visit import distance, loads
-from codegen.passes.lane_orders import Lane, Placed, placed, reordered
+from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
 from codegen.passes.tails import LEFT
 from codegen.support.dataclasses import dataclass
 
 PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
 """A line of padding."""
+
+CONVERTED = "converted"
+"""Scratch that holds the converted rows of one block."""
 
 Access = TypeVar("Access", Load, Store)
 
@@ -74,27 +79,69 @@ def rest_of(body: Body, lanes: Lanes) -> Body:
     raise AssertionError(f"rest_of: no rule for {made.move}")
 
 
-def _moved(made: _Scalar, store: Store, load: Load) -> Body:
-    """The load, what converts and reorders its lanes, and the store."""
+def vector_load(body: Body, lanes: Lanes) -> Load:
+    """What a super-vector loads."""
+    made = _scalar(body, lanes)
+    assert isinstance(made.move, Store), "elements are stored"
+    (load,) = loads(made.move.value)
+    return _reordered(made, made.move, load)[0]
+
+
+def _reordered(made: _Scalar, store: Store, load: Load) -> tuple[Load, Moved, Store]:
+    """The load of a super-vector, how its lanes are reordered, and its store, which has its place."""
     width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
     to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
     lanes = (Lane(n, made.step(at, axis), made.step(to, axis)) for axis, n in made.lanes.items())
-    found = reordered(tuple(lanes), source_width, width)
+    found = reordered(tuple(lanes), source_width, width, apart=made.is_block)
     read, written = at.in_lines(found.load, source_width), to.in_lines(found.store, width)
     vector = replace(made.access(load, at, read), shape=read.shape)
+    return vector, found._replace(store=written), made.access(store, to, written)
 
-    def widened(part: Value) -> Value:
-        return vector if isinstance(part, Load) else replace(part, shape=read.shape)
 
-    value, block = map_value(store.value, widened), tuple[Let, ...]()
+def _moved(made: _Scalar, store: Store, load: Load) -> Body:
+    """The load, what converts and reorders its lanes, and the store."""
+    vector, found, at_once = _reordered(made, store, load)
+    before, value = _converted(store.value, vector)
     if found.instructions or value != vector:
-        block = (Let("block", value),)
+        before = (*before, Let("block", value))
         value = Local("block", value.dtype, value.shape)
     for name, shape in found.instructions:
         value = Op(name, (value,), value.dtype, shape)
     if isinstance(value, Op):
-        value = replace(value, shape=written.shape)
-    return *block, replace(made.access(store, to, written), value=value)
+        value = replace(value, shape=found.store.shape)
+    return *before, replace(at_once, value=value, first=made.few)
+
+
+def _converted(value: Value, block: Load) -> tuple[Body, Value]:
+    """A value of elements with a super-vector in place of the loaded one.
+
+    A conversion that cannot take blocks goes through scratch row by row: LLVM would start it in all rows
+    before finishing it in the first, and spill intermediate values. Rows are read back at an opaque address,
+    which keeps LLVM from removing their stores.
+
+    after:   for k in 0..16: src_row = src + row_src * k
+               converted[k] = convert_f32_to_f16(src_row[row, column] [16])
+             block = converted [16, 16]
+    """
+
+    def widened(load: Load) -> Value:
+        return map_value(value, lambda x: load if isinstance(x, Load) else replace(x, shape=load.shape))
+
+    by_rows = isinstance(value, Op) and len(block.shape) == 2 and not takes_blocks(value.name)
+    if not by_rows:
+        return (), widened(block)
+    (rows, columns), (pitch, step) = block.shape, block.steps
+    before: Body = (View("src_row", block.array, times("k", pitch)),) if isinstance(pitch, int | str) else ()
+    if isinstance(pitch, Entries):
+        entry = Let("row_offset", Load(pitch.table, (plus(pitch.first, "k"),), "i64"))
+        before = entry, View("src_row", block.array, index_symbol(entry.name))
+    row = widened(replace(block, array="src_row", shape=(columns,), dims=(0,), steps=(step,)))
+    width = bits_of(row.dtype) // 8
+    elements, row_bytes = Local("elements", row.dtype, row.shape), columns * width
+    store = Store(CONVERTED, (times("k", row_bytes),), elements, (0,), (width,))
+    again = View("converted_rows", CONVERTED, Affine(), opaque=True)
+    made = Load(again.name, (Affine(),), row.dtype, block.shape, (0, 0), (row_bytes, width))
+    return (loop("k", 0, rows, *before, Let("elements", row), store), again), made
 
 
 def _packed(made: _Scalar, store: Store, load: Load) -> Body:
@@ -152,6 +199,7 @@ class _Scalar:
     views    the views of the body
     entries  the entries of tables that differ from lane to lane, by the names of their locals
     starts   the first iterations of inner loops
+    few      the iterations of an inner loop that has fewer than lanes; None if there is none
     """
 
     move: Store | Call
@@ -160,6 +208,7 @@ class _Scalar:
     views: Mapping[str, View]
     entries: Mapping[str, Entries]
     starts: Mapping[str, Index]
+    few: Index | None
 
     def place(self, array: str, offset: Index) -> _Place:
         """Where an iteration reads or writes."""
@@ -170,6 +219,11 @@ class _Scalar:
             case Sum(((Mod(within), 1),), Affine(0, ((name, 1),))) if name in self.entries:
                 return _Place(array, within, self.entries[name])
         return _Place(array, offset, None)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether lanes of several loops, or some of an inner one, are rows and columns at any pitch."""
+        return len(self.lanes) > len(self.starts) + 1 or self.few is not None
 
     def access(self, access: Access, place: _Place, found: Placed) -> Access:
         """The load or the store of a super-vector."""
@@ -197,11 +251,12 @@ class _Scalar:
 def _scalar(body: Body, lanes: Lanes) -> _Scalar:
     """What one iteration of a body moves, whose loops all run as lanes."""
     views, entries, starts = dict[str, View](), dict[str, Entries](), dict[str, Index]()
-    before, moving = list[Statement](), {*lanes}
+    before, moving, few = list[Statement](), {*lanes}, None
     for node in flat(body):
         match node:
-            case For(axis, (first,)):
-                starts[axis] = first
+            case For(axis, (first,), (last,)):
+                starts[axis], count = first, minus(last, first)
+                few = few if number_in(count) == lanes[axis] else count
             case View(name):
                 views[name] = node
             case Let(name, Load(table, (at,), "i64")) if moving & index_symbols(at):
@@ -212,6 +267,6 @@ def _scalar(body: Body, lanes: Lanes) -> _Scalar:
             case Let():
                 before.append(node)
             case Store() | Call():
-                made = _Scalar(node, lanes, (), views, entries, starts)
+                made = _Scalar(node, lanes, (), views, entries, starts, few)
     kept = (map_indices(x, made.first) for x in before)
     return replace(made, before=tuple(kept))

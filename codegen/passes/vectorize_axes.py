@@ -11,7 +11,6 @@ from codegen.ir.integer_operators import number_in
 from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load, Local, Op
-from codegen.passes.lines import streaming
 from codegen.passes.scalar_statement import moved_by_address
 from codegen.passes.sides import FILL
 from codegen.passes.super_vectors import PATTERN, rest_of, super_vector

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
+from codegen.analysis.bodies import flat
 from codegen.ir.blocks import Block, block_shape
 from codegen.ir.building import (
     Term,
@@ -17,29 +19,26 @@ from codegen.ir.building import (
     plus,
     quotient,
     rest,
-    times,
 )
-from codegen.ir.nodes import Carried, For, If, Prefetch, Statement, Store, View
-from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.nodes import Alloc, Carried, For, If, Prefetch, Statement, Store, View
+from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each, IndexValue, Op
-from codegen.passes.lines import to_line
-from codegen.passes.short_rows import short_rows
+from codegen.passes.lines import streaming, to_line
+from codegen.passes.scalar_statement import moved_by_address
 from codegen.passes.sides import first_sides, sides_of
-from codegen.passes.stage_tiles import stored_in
+from codegen.passes.super_vectors import CONVERTED, super_vector, vector_load
 from codegen.passes.tails import Vectors, clamped
-from codegen.passes.transposed_blocks import (
-    RegisterBlock,
-    block_of,
-    read_block,
-    row_at,
-    transposed_block,
-)
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Diagonal, LanesBeyond, PrefetchTile
+from codegen.schedule.loops import LaneReads
+from codegen.support.lookups import expect
 
 EDGE_BLOCK: Block = "16x64"
 """The blocks before the first line and after the last one, which are part of a line."""
+
+OTHERS_OFFSET = "others_offset"
+"""The local that holds the source offset of the other digits."""
 
 
 def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
@@ -58,7 +57,8 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
              rows 0..head if row_tile == 0, and rows stop..rows if row_stop == rows, through the cache
              for row in row_tile + head..min(row_stop + head, stop) step 16: …
     """
-    first_block = nest.order[-1 if nest.obeying(LanesBeyond) else -2]
+    found = (inner for x in flat(body) if (inner := _inner(x, nest)))
+    scalar = expect(found, "the loops of a block", nest.order).body
     first_inner, dst = nest.order[len(nest.outer)], sides_of(nest).dst
     ends = _line_ends(nest) if _finds_lines(nest) else ()
 
@@ -67,17 +67,22 @@ def vectorize_tiles(body: Body, nest: CopyNest) -> Body:
             return node, *ends
         if not isinstance(node, For):
             return (node,)
-        is_block = node.index == first_block and not _is_drain(node, nest)
-        edges = _edges(nest) if _finds_lines(nest) and node.index == first_inner else ()
-        return *edges, _blocks(node, nest) if is_block else node
+        inner = _inner(node, nest)
+        edges = _edges(scalar, nest) if _finds_lines(nest) and node.index == first_inner else ()
+        return *edges, _blocks(node, inner, nest) if inner else node
 
     made = rewrite_body(body, changed)
+    if any(isinstance(x, Store) and x.array == CONVERTED for x in flat(made)):
+        made = (Alloc(CONVERTED, prod(nest.lanes.values()) * nest.target.bits // 8), *made)
     return (*ends, *made) if dst == first_sides(nest).dst else made
 
 
-def _is_drain(node: For, nest: CopyNest) -> bool:
-    """Whether the loop stores what a panel holds; it has the index of the columns that fill the panel."""
-    return nest.staged and not (isinstance(node.body[-1], For) and node.body[-1].index in nest.lanes)
+def _inner(node: Statement, nest: CopyNest) -> For | None:
+    """The inner one of two loops over the iterations of a block; None for other statements."""
+    match node:
+        case For(index, body=(For(inner) as inside,)) if {index, inner} == {*nest.lanes}:
+            return inside
+    return None
 
 
 def _finds_lines(nest: CopyNest) -> bool:
@@ -85,15 +90,10 @@ def _finds_lines(nest: CopyNest) -> bool:
     return not nest.staged and any(x.form == "headed" for x in nest.obeying(Stream))
 
 
-def _blocks(node: For, nest: CopyNest) -> For:
+def _blocks(node: For, inside: For, nest: CopyNest) -> For:
     """The loops over the blocks of a tile."""
-    b = block_of(nest)
-    streamed = nest.stream and not nest.staged
     for lanes in nest.obeying(LanesBeyond):
-        (first,), (last,), (dst, column) = node.lower, node.upper, stored_in(nest)
-        sides, others = replace(sides_of(nest), dst=dst), bool(nest.others)
-        span = first, last
-        return short_rows(b, column, lanes.reads, sides, span, inside_others=others, streamed=streamed)
+        return _short_rows(node, inside, nest, lanes.reads)
 
     def over(side: For, *body: Statement) -> For:
         """The loop over the blocks of one side."""
@@ -105,15 +105,54 @@ def _blocks(node: For, nest: CopyNest) -> For:
             first, last = plus(first, "head"), least(plus(last, "head"), "stop")
         return clamped(replace(side, lower=(first,), upper=(last,)), Vectors(size, body), latest)
 
-    (inside,) = node.body
-    assert isinstance(inside, For), "the loops of a block stand alone in each other"
-    body = *_block(nest, b, streamed=streamed), *_requests(nest, b)
+    block = _block(inside.body, nest)
+    if nest.panel and nest.panel.separate:
+        block = rewrite_body(block, _with_addresses)
+    body = *block, *_requests(inside.body, nest)
     if not nest.obeying(Diagonal):
         return over(node, over(inside, *body))
-    size, (first,), (last,) = b.shape[1], node.lower, node.upper
+    size, (first,), (last,) = nest.lanes["column"], node.lower, node.upper
     here = let("column", least("column_block", minus(nest.axis("column").extent, size)))
     down = _wrapping(over(inside, here, *body), size, first, last)
     return loop("diagonal", first, last, down, step=size)
+
+
+def _block(scalar: Body, nest: CopyNest) -> Body:
+    """block = src[row, column] [R, C]; dst[column, row] = transposed(block)"""
+    return super_vector(streaming(scalar) if nest.stream and not nest.staged else scalar, nest.lanes)
+
+
+def _with_addresses(node: Statement) -> Body:
+    """A store that computes the address of each of its rows."""
+    match node:
+        case Store(steps=(int() | str() as pitch, step)):
+            return (replace(node, steps=(Each(pitch), step)),)
+    return (node,)
+
+
+def _short_rows(node: For, columns: For, nest: CopyNest, reads: LaneReads) -> For:
+    """The loop over the blocks of some rows that are shorter than a lane: they store the columns that exist.
+
+    There are no prefetches, because the rows are mostly adjacent.
+
+    after:   for row_block in row_tile..row_stop step 64:
+               if src_offset >= open_offset and closed_start <= row_block < closed_stop:
+                 for column in 0..columns: for k in row_block..min(row_block + 64, row_stop):
+                   dst[column, k] = src[k, column]
+               else: row = min(row_block, rows - 64)
+                 dst[:columns, row] = transposed(src[row] [64, 16])[:columns]
+
+    Lanes of the blocks that move element by element would end after the source: see `LaneReads`.
+    """
+    rows, (last,) = nest.lanes[node.index], node.upper
+    block = Vectors(rows, _block(node.body, nest))
+    blocks = clamped(node, block, minus(nest.axis(node.index).extent, rows))
+    closed = [compare(blocks.index, "ge", reads.closed_start), compare(blocks.index, "lt", reads.closed_stop)]
+    if nest.others:
+        closed.insert(0, compare(OTHERS_OFFSET, "ge", reads.open_offset))
+    alone = (substituted(x, node.index, index_of("k")) for x in moved_by_address(columns.body))
+    elements = loop("k", blocks.index, least(plus(blocks.index, rows), last), *alone)
+    return replace(blocks, body=(If(tuple(closed), (replace(columns, body=(elements,)),), blocks.body),))
 
 
 def _line_ends(nest: CopyNest) -> Body:
@@ -121,25 +160,23 @@ def _line_ends(nest: CopyNest) -> Body:
 
     If no element begins a line, no row does.
     """
-    b, dst, count = block_of(nest), sides_of(nest).dst, nest.axis("row").extent
-    begins = (compare(rest(dst, b.width), "eq", 0),) if b.width > 1 else ()
-    head = let("head", quotient(to_line(dst), b.width))
-    after = let("stop", minus(count, rest(minus(count, "head"), b.shape[0])))
+    width, dst, count = nest.target.bits // 8, sides_of(nest).dst, nest.axis("row").extent
+    begins = (compare(rest(dst, width), "eq", 0),) if width > 1 else ()
+    head = let("head", quotient(to_line(dst), width))
+    after = let("stop", minus(count, rest(minus(count, "head"), nest.lanes["row"])))
     return If(begins, (head,), (let("head", count),)) if begins else head, after
 
 
-def _edges(nest: CopyNest) -> tuple[Statement, ...]:
+def _edges(scalar: Body, nest: CopyNest) -> tuple[Statement, ...]:
     """The rows of a tile before the first line of the destination and after the last, in narrow blocks."""
-    b = block_of(nest)
-    narrow = replace(b, shape=block_shape(b.width, EDGE_BLOCK))
-    (rows, columns), count = narrow.shape, nest.axis("row").extent
+    rows, columns = block_shape(nest.target.bits // 8, EDGE_BLOCK)
+    narrow, count = super_vector(scalar, {"row": rows, "column": columns}), nest.axis("row").extent
     (row_tile, *_), (column_tile, *_) = nest.tiles("row"), nest.tiles("column")
 
     def edge(first: Term, last: Term) -> For:
         """Blocks from one row to another."""
         across, down = loop("column", column_tile.index, "column_stop"), loop("row", first, last)
-        block = Vectors(columns, _block(nest, narrow, streamed=False))
-        inner = clamped(across, block, minus(nest.axis("column").extent, columns))
+        inner = clamped(across, Vectors(columns, narrow), minus(nest.axis("column").extent, columns))
         return clamped(down, Vectors(rows, (inner,)), minus(count, rows))
 
     return (
@@ -157,22 +194,12 @@ def _wrapping(down: For, columns: int, first: Term, stop: Term) -> For:
     return replace(down, carried=(carried,))
 
 
-def _block(nest: CopyNest, b: RegisterBlock, *, streamed: bool) -> Body:
-    """block = src[row, column] [R, C]; dst[column, row] = transposed(block)"""
-    dst, column = stored_in(nest)
-    block, value = transposed_block(b, sides_of(nest).src)
-    at, step = row_at(column, "dst", index_of("column"))
-    if nest.panel and nest.panel.separate and isinstance(step, int | str):
-        step = Each(step)
-    where, steps = (plus(at, times("row", b.width)),), (step, b.width)
-    return *block, Store(dst, where, value, (0, 0), steps, streamed=streamed)
-
-
-def _requests(nest: CopyNest, b: RegisterBlock) -> Body:
+def _requests(scalar: Body, nest: CopyNest) -> Body:
     """Each block that is streamed requests the same block of the next tile."""
     if nest.staged or not nest.obeying(PrefetchTile):
         return ()
     row, column = (minus(axis, nest.tiles(axis)[0].index) for axis in ("row", "column"))
     if nest.axis("row").src_table:
         row = plus("next_row", greatest(row, 0))  # a last block may begin before its tile, not the table
-    return (Prefetch(read_block(b, "next_tile", row, column)),)
+    request = Prefetch(replace(vector_load(scalar, nest.lanes), array="next_tile"))
+    return (substituted(substituted(request, "row", row), "column", column),)
