@@ -193,6 +193,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import COPIES_HOLD_GIL_BYTES as COPIES_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
+    from codegen.schedule.call_limits import may_stage as may_stage
     from codegen.schedule.call_limits import may_stage_digits as may_stage_digits
     from codegen.schedule.check_loops import read_loop_directives as read_loop_directives
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
@@ -333,7 +334,8 @@ _HOMES = {
     "runtime.step": "Step",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (
-        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES TRANSPOSES may_stage_digits"
+        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES TRANSPOSES may_stage "
+        "may_stage_digits"
     ),
     "schedule.check_loops": "read_loop_directives",
     "schedule.choose_lanes": "choose_shape",

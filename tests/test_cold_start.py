@@ -75,6 +75,23 @@ def test_copies_whose_kernels_are_stored_import_little(warm: Path) -> None:
         assert "llvmlite" not in loaded
 
 
+RELAYOUT = """
+import sys
+import numpy as np
+import tilejit as tj
+
+t = tj.pack(np.zeros((64, 256), np.float32), "{1,0:T(8,128)}")
+tj.relayout(t, "{0,1:T(8,128)}")
+print(*sys.modules)
+"""
+
+
+def test_a_small_relayout_loads_nothing_that_chooses_blocks(tmp_path: Path) -> None:
+    child(RELAYOUT, tmp_path)
+    loaded = child(RELAYOUT, tmp_path)
+    assert not loaded & {"codegen.pipeline.copies", "codegen.pipeline.staged", "codegen.schedule.staging"}
+
+
 def test_imports_compile_no_regular_expressions(warm: Path) -> None:
     """Most processes use few of them. `lazy_pattern` compiles each on first use."""
     count = """

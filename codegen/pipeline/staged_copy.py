@@ -18,7 +18,7 @@ from codegen.pipeline.faults import planned
 from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule.staging import LEAST_STAGED_BYTES, STAGES_TRIED, BoxSchedule, SinglePass, Staging
+from codegen.schedule.staging import STAGES_TRIED, BoxSchedule, SinglePass, Staging
 from codegen.support.locks import compiler_lock
 
 
@@ -34,7 +34,8 @@ def staged_copy(
 ) -> StagedProgram | None:
     """The same copy in two stages, block by block; None if one pass is as fast.
 
-    direct    the copy in one pass, compiled with the same arguments; it does not swap bytes
+    direct    the copy in one pass, compiled with the same arguments; it does not swap bytes, and is large
+              enough for `may_stage`
     padding   one element of the padding value, or None to leave padding as it is
     permuted  the layout of one side if it is a permuted one, and the other side an array
     pick      picks one of the programs in one pass and in two; without it the choice is a guess
@@ -51,8 +52,6 @@ def _staged(
     """The same copy in two stages. request: of a copy in one pass with launches of their own for padding."""
     src, dst = direct.src, direct.dst
     footprint = footprint_bytes(src, dst)
-    if footprint < LEAST_STAGED_BYTES:
-        return None
     boxes, streams = box_schedules(direct), outgrows_caches(footprint)
     copy = SinglePass(src, dst, request.source, request.target, boxes, footprint, streams)
     staging_of = _chooser(direct, copy, permuted)

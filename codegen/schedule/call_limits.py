@@ -48,9 +48,20 @@ They take at most about 0.2 ms, while Python lets a thread hold the GIL for 5 ms
 MOST_PREFETCHED_BYTES = 1 << 14
 """Table entries that read more than this, or less than half of their span, are not prefetched."""
 
+LEAST_STAGED_BYTES = 1 << 20
+"""Least bytes read and written of a staged copy: smaller copies would have few blocks."""
+
 STRIDED_BYTES, STRIDED_DIGITS = 8 << 20, 4
 """Strided copies that read and write less, or have fewer digits, run in one pass: the second cache holds most
 of them, or no order of their digits lies between those of both sides."""
+
+
+def may_stage(footprint: int) -> bool:
+    """Whether a copy that reads and writes `footprint` bytes may go through blocks in cache.
+
+    If not, the modules that choose blocks are never loaded.
+    """
+    return footprint >= LEAST_STAGED_BYTES
 
 
 def may_stage_digits(digits: int, footprint: int) -> bool:
@@ -58,7 +69,5 @@ def may_stage_digits(digits: int, footprint: int) -> bool:
 
     digits: their number, or that of dimensions, which is never less
     footprint: bytes that the copy reads and writes
-
-    If not, the modules that choose blocks are never loaded.
     """
     return digits >= STRIDED_DIGITS and footprint >= STRIDED_BYTES

@@ -21,9 +21,6 @@ from codegen.maps.windows import moved_map, tight_map, window_map
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.support.dataclasses import dataclass
 
-LEAST_STAGED_BYTES = 1 << 20
-"""Least bytes read and written of a staged copy: smaller copies would have few blocks."""
-
 PrefetchedBy: TypeAlias = Literal["", "rows", "lines"]
 """How the source of the next block is prefetched: by the rows of this block while they are read, as lines
 that launches of their own request, or not at all."""

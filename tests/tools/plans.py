@@ -27,6 +27,7 @@ from codegen import (
     Element,
     FallbackWarning,
     footprint_bytes,
+    may_stage,
 )
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.permuted import PermutedMap
@@ -222,6 +223,8 @@ def check_plan(request: CopyRequest, permuted: PermutedMap | None, seen: Seen, *
     _check(program, seen, whole=whole)
     options = request.options
     if request.swap or options.pick or options.virtual_vector_size:
+        return
+    if not may_stage(footprint_bytes(program.src, program.dst)):
         return
     elements = request.source, request.target
     found = staged_copy(

@@ -15,6 +15,7 @@ from codegen import (
     find_copy,
     footprint_bytes,
     machine_thresholds,
+    may_stage,
 )
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs.tuning import DEFAULT, Tuning
@@ -81,7 +82,7 @@ def staged(
     `tune` measures both before this returns. Sizes of super-vectors, and kernels for one shape, apply only to
     copies in one pass.
     """
-    if replace(tuning, tune=False) != DEFAULT:
+    if replace(tuning, tune=False) != DEFAULT or not may_stage(footprint_bytes(direct.src, direct.dst)):
         return direct
     pick = None
     with compiler_lock:  # imported here, because few copies are staged or tuned

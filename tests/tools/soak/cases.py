@@ -144,7 +144,7 @@ REPEATS = 4
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
     *(
-        (staged_copy, "LEAST_STAGED_BYTES"),
+        (call_limits, "LEAST_STAGED_BYTES"),
         (choose_shuffle, "LEAST_SHUFFLED_BYTES"),
     ),
     *((call_limits, "STRIDED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
