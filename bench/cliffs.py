@@ -159,7 +159,7 @@ def _schedules(case: str) -> str:
     dtype, shape, order = case.split(" ")
     source = np.empty(_numbers(shape), f"uint{dtype[1:]}").transpose(_numbers(order))
     steps = tj.explain(np.empty(source.shape, source.dtype), source).steps
-    return "\n".join(dict.fromkeys(str(step.schedule) for step in steps))
+    return "\n".join(dict.fromkeys(f"{step.schedule} | {step.nest.statement}" for step in steps))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.vectorize_tiles import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
-from codegen.schedule.directives import Gather, Groups, LanesBeyond, Parallel
+from codegen.schedule.directives import Gather, Groups, Parallel
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
@@ -62,7 +62,7 @@ def _inner(nest: CopyNest) -> Body:
     body = inner_loops(nest, sides_of(nest))
     for _ in nest.obeying(Groups):
         body = (loop("group", 0, GROUP_COUNT, *_group(outer_sides(nest)), *body),)
-    if nest.obeying(LanesBeyond) and nest.others:
+    if nest.short and nest.others:
         body = (let(OTHERS_OFFSET, plus(*(times(x.axis, x.src) for x in nest.others))), *body)
     return body
 

@@ -57,8 +57,8 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         case "shuffle" if schedule.shuffle:
             nest = shuffled_nest(box, schedule.shuffle)
         case "transpose":
-            assert schedule.transpose is not None, "a transpose has a TransposeSchedule"
-            outer, nest = (), transposed_nest(box, schedule.transpose)
+            assert schedule.transpose is not None, "a transpose has directives"
+            nest = transposed_nest(box, schedule.transpose, _loops(outer))
         case "elements":
             nest = element_nest(box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch)
         case "pack bits" | "unpack bits":
@@ -66,6 +66,10 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         case mode:
             raise AssertionError(f"make_nest: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their nests in bytes
-    around = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
-    made = replace(nest, around=nest.around or around, entries=box.entries, unit_bits=unit_bits)
+    made = replace(nest, around=_loops(outer, scale), entries=box.entries, unit_bits=unit_bits)
     return shared_among_threads(made)
+
+
+def _loops(axes: tuple[Axis, ...], scale: int = 1) -> tuple[Loop, ...]:
+    """Loops over axes, whose strides are multiples of a scale."""
+    return tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in axes)

@@ -12,7 +12,7 @@ from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.passes.row_buffers import Ahead, prefetch_in_drain
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import LanesBeyond, PrefetchTile
+from codegen.schedule.directives import PrefetchTile
 from codegen.schedule.loops import int_size
 
 
@@ -122,6 +122,6 @@ def _if_less(a: Term, b: Term, then: Term, otherwise: Term) -> Value:
 
 def columns_of(nest: CopyNest) -> tuple[Term, Term]:
     """The first column of a tile, and the one after its last; a last block begins earlier."""
-    if nest.obeying(LanesBeyond):
+    if nest.short:
         return 0, nest.axis("column").extent
     return "column_first", "column_stop"

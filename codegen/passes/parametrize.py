@@ -12,15 +12,13 @@ from codegen.schedule.directives import (
     Directive,
     Gather,
     Groups,
-    LanesBeyond,
     Parallel,
     PrefetchTile,
     Reorder,
-    Stage,
     Table,
     Tile,
 )
-from codegen.schedule.loops import LaneReads, Loop, Size
+from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.panels import Panel
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
@@ -65,7 +63,7 @@ def parametrize_sizes(nest: CopyNest, is_literal: Callable[[str], bool] = lambda
     around = tuple(_loop(size, name, x, reads=reads) for name, x in zip(names, nest.around, strict=True))
     made = replace(_inner(size, nest), around=around)
     letters = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
-    directives = tuple(_at_run_time(size, directive, letters) for directive in nest.directives)
+    directives = tuple(_at_run_time(size, directive, nest, letters) for directive in nest.directives)
     entries = size("entries", nest.entries) if nest.entries else 0
     return Parametrized(replace(made, directives=directives, entries=entries), tuple(values.items()))
 
@@ -135,10 +133,15 @@ def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:
     target, source = nest.target, nest.source
     if nest.convert is None and all(x.bits >= 8 for x in (target, source) if x):
         target, source = _unsigned(target), source and _unsigned(source)
-    return replace(nest, loops=tuple(map(named, nest.loops)), target=target, source=source)
+    panel, reads = nest.panel and _panel(size, nest.panel), nest.reads
+    if reads:
+        limits = "closed_start", "closed_stop", "open_offset"
+        reads = LaneReads(*(size(name, getattr(reads, name)) for name in limits))
+    loops = tuple(map(named, nest.loops))
+    return replace(nest, loops=loops, target=target, source=source, panel=panel, reads=reads)
 
 
-def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) -> Directive:
+def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, letters: dict[str, str]) -> Directive:
     """A directive without the contents of tables, with names for sizes and for the loops around."""
     match directive:
         case Table(side):
@@ -152,14 +155,9 @@ def _at_run_time(size: _Sizes, directive: Directive, letters: dict[str, str]) ->
             return Parallel(letters.get(loop, loop))
         case Reorder(loops):
             return Reorder(tuple(letters.get(name, name) for name in loops))
-        case LanesBeyond(reads):
-            limits = "closed_start", "closed_stop", "open_offset"
-            return LanesBeyond(LaneReads(*(size(name, getattr(reads, name)) for name in limits)))
-        case Tile(axis, level="panel"):
-            panel = size(f"{axis}_panel_size", directive.size), size(f"{axis}_panels", directive.count)
-            return Tile(axis, panel[0], "panel", panel[1])
-        case Stage(Panel() as panel):
-            return Stage(_panel(size, panel))
+        case Tile(axis, int() as wide, "panel"):
+            count = -(-int_size(nest.axis(axis).extent) // wide)
+            return Tile(axis, size(f"{axis}_panel_size", wide), "panel", size(f"{axis}_panels", count))
         case Gather(buffer_bytes):
             return Gather(size("buffer_bytes", buffer_bytes), None)
         case PrefetchTile(int() as lines):

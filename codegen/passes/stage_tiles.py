@@ -16,7 +16,6 @@ from codegen.passes.row_buffers import drain_row
 from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
 
@@ -67,7 +66,7 @@ def _staged(node: For, nest: CopyNest, dst: str) -> Body:
     """
     first, stop = columns_of(nest)
     before, filled = list[Statement](), _fill(node, nest, dst)
-    if not nest.obeying(LanesBeyond):
+    if not nest.short:
         (tile, *_), latest = nest.tiles("column"), minus(nest.axis("column").extent, nest.lanes["column"])
         before.append(let("column_first", least(tile.first, latest)))
     if nest.panel is None:

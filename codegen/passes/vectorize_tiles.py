@@ -30,7 +30,7 @@ from codegen.passes.sides import first_sides, sides_of
 from codegen.passes.super_vectors import CONVERTED, super_vector, vector_load
 from codegen.passes.tails import Vectors, clamped
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Diagonal, LanesBeyond, PrefetchTile
+from codegen.schedule.directives import Diagonal, PrefetchTile, Stage
 from codegen.schedule.loops import LaneReads
 from codegen.support.lookups import expect
 
@@ -92,8 +92,8 @@ def _finds_lines(nest: CopyNest) -> bool:
 
 def _blocks(node: For, inside: For, nest: CopyNest) -> For:
     """The loops over the blocks of a tile."""
-    for lanes in nest.obeying(LanesBeyond):
-        return _short_rows(node, inside, nest, lanes.reads)
+    if nest.reads:
+        return _short_rows(node, inside, nest, nest.reads)
 
     def over(side: For, *body: Statement) -> For:
         """The loop over the blocks of one side."""
@@ -106,7 +106,7 @@ def _blocks(node: For, inside: For, nest: CopyNest) -> For:
         return clamped(replace(side, lower=(first,), upper=(last,)), Vectors(size, body), latest)
 
     block = _block(inside.body, nest)
-    if nest.panel and nest.panel.separate:
+    if any(x.separate for x in nest.obeying(Stage)):
         block = rewrite_body(block, _with_addresses)
     body = *block, *_requests(inside.body, nest)
     if not nest.obeying(Diagonal):

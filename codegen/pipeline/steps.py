@@ -30,7 +30,7 @@ from codegen.schedule.copy_nest import (
     offset_tables,
     structure_digest,
 )
-from codegen.schedule.directives import Gather, LanesBeyond, Prefetch
+from codegen.schedule.directives import Gather, Prefetch
 from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
@@ -84,7 +84,7 @@ def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ..
     if not schedule.sized:
         return ()
     if schedule.transpose:
-        return PANEL_SIZES if schedule.transpose.strips is None else ()
+        return PANEL_SIZES if schedule.sized.given is None else ()
     names: list[str] = []
     full = schedule.sized.became == schedule.sized.given
     if schedule.strip is not None:
@@ -199,8 +199,8 @@ def launch_of(
 def _check_nest(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
     """The bounds of nests that read lanes beyond rows, or have a panel of short result rows."""
     others = [(int_size(x.extent), int_size(x.src)) for x in nest.others]
-    for lanes in nest.obeying(LanesBeyond):
-        check_lanes(lanes.reads, nest.axis("row"), nest.lanes["row"], others, starts[0], reach)
+    if nest.reads:
+        check_lanes(nest.reads, nest.axis("row"), nest.lanes["row"], others, starts[0], reach)
     if nest.panel:
         check_panels(nest, nest.panel, starts, reach)
 

@@ -250,7 +250,7 @@ def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[S
     if not schedule.split:
         return tuple((strip, schedule) for strip in run_passes(STRIP, box, schedule))
     parts = run_passes(SPLIT, box, cuts_of_long_digits(box))
-    owns = ((part, schedule_of_part(part, schedule, threads)) for part in parts)
+    owns = ((part, schedule_of_part(part, box, schedule, threads)) for part in parts)
     return tuple((strip, own) for part, own in owns for strip in run_passes(STRIP, part, own))
 
 

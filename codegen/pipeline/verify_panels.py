@@ -11,7 +11,6 @@ import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import LanesBeyond
 from codegen.schedule.loops import Size, int_size
 from codegen.schedule.offset_tables import OffsetTable, Table
 from codegen.schedule.panels import Panel
@@ -52,7 +51,7 @@ def _panels(nest: CopyNest) -> Iterator[tuple[int, int]]:
     columns, tile = int_size(nest.axis("column").extent), int_size(nest.tiles("column")[0].size)
     yield 0, min(tile, columns)
     last = (columns - 1) // tile * tile
-    first = last if nest.obeying(LanesBeyond) else min(last, columns - nest.lanes["column"])
+    first = last if nest.short else min(last, columns - nest.lanes["column"])
     yield first, columns - first
 
 

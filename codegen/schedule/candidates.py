@@ -10,6 +10,7 @@ from typing import Any
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LANE_BYTES
+from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
@@ -26,16 +27,12 @@ from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
-from codegen.schedule.schedule import (
-    MOST_LOOPS,
-    BlockOrder,
-    Schedule,
-    TransposeSchedule,
-    VectorSize,
-)
+from codegen.schedule.directives import Ahead, PrefetchTile, Reorder, Stage, Tile, Vectorize
+from codegen.schedule.loops import int_size
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, Transpose, VectorSize
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
-from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
+from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, scheduled
 
 MOST_CANDIDATES = 24
 """Each candidate may need a kernel, which takes a second to compile at most."""
@@ -44,7 +41,6 @@ PANEL_LINES_TRIED = 1, 2, 4
 PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 RUN_PREFETCH_BYTES_TRIED = 0, 512, 1024
 PREFETCH_CHUNKS_TRIED = 32, 128, 256
-ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 
 LEAST_RUN_BYTES = 16
 """Runs that were widened to elements of at least this size are also measured as runs."""
@@ -142,16 +138,14 @@ def _orders(
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
     """Other distances of prefetches, if the copy requests lines. count: of the chunks in a table."""
-    runs, chunks = schedule.runs, schedule.mode == "chunks"
+    ahead, chunks, tried = schedule.prefetch_bytes, schedule.mode == "chunks", tuple[int, ...]()
     if schedule.mode in ("pack bits", "unpack bits") and schedule.stream:
-        for distance in (0, runs.prefetch_bytes // 2, 2 * runs.prefetch_bytes):
-            yield replace(schedule, runs=replace(runs, prefetch_bytes=distance))
+        tried = 0, ahead // 2, 2 * ahead
     if chunks or (schedule.mode == "run" and schedule.stream):
-        for distance in RUN_PREFETCH_BYTES_TRIED:
-            yield replace(schedule, runs=replace(runs, prefetch_bytes=distance))
-    if chunks and schedule.stream and count > runs.prefetch_chunks:
-        for distance in PREFETCH_CHUNKS_TRIED:
-            yield replace(schedule, runs=replace(runs, prefetch_chunks=distance))
+        tried = RUN_PREFETCH_BYTES_TRIED
+    yield from (replace(schedule, prefetch_bytes=distance) for distance in tried)
+    if chunks and schedule.stream and count > schedule.prefetch_chunks:
+        yield from (replace(schedule, prefetch_chunks=distance) for distance in PREFETCH_CHUNKS_TRIED)
 
 
 def _transposes(
@@ -160,60 +154,64 @@ def _transposes(
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
     cut = first.transpose
     if cut is None:
-        raise AssertionError("a transpose has a TransposeSchedule")
+        raise AssertionError("a transpose has directives")
     whole = TransposeBox.of(box)
     if first.split:
         yield replace(first, split=False)
     for stream in (True, False):
         for method in methods(whole, stream=stream):
             yield scheduled(whole, method, threads, size)
-    if cut.stream:
-        yield scheduled(whole, replace(cut, stream=False), threads, size)
-    if min(whole.counts(cut)) < LANE_BYTES // box.width:
+    if cut.stream and (cut.dense or not cut.staged):
+        kept = [Stream("aligned")] * cut.dense
+        yield scheduled(whole, cut.changed(*kept, without=(Stream,)), threads, size)
+    if min(cut.counts(box.extents)) < LANE_BYTES // box.width:
         selection = short_loops(box, (whole.column.name, whole.row.name))
         yield loop_schedule(box, selection, outer_loops(box, selection[1]), threads, size, stream=False)
-    for changed in (*([] if size else _tiles(cut)), *_blocks(box, whole, cut)):
+    for changed in (*([] if size else _tiles(cut, whole.side)), *_blocks(box, cut)):
         yield scheduled(whole, changed, threads, size)
     for same in _details(cut):
         yield replace(first, split=False, transpose=same)
 
 
-def _tiles(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+def _tiles(cut: Transpose, side: int) -> Iterator[Transpose]:
     """Half and double the size in each direction; more or fewer lines and layers per panel."""
-    rows, columns = cut.tile
-    if not cut.layers and (len(cut.columns) == 1 or not cut.stage):
-        shapes = [(rows, columns // 2), (rows, 2 * columns)]
-        shapes += [] if cut.stage else [(rows // 2, columns), (2 * rows, columns)]
-        yield from (replace(cut, tile=tile) for tile in shapes if min(tile) > 0)
-    if cut.layers:
-        yield from (replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n)
-    if cut.stage == "rows":
-        yield from (replace(cut, lines=n) for n in PANEL_LINES_TRIED)
+    for axis in ("column", "row", "layer"):
+        joined = axis == "column" and (cut.layers or (cut.staged and len(cut.columns) > 1))
+        for x in () if joined else cut.tiles(axis):
+            sizes: tuple[int, ...] = (int_size(x.size) // 2, 2 * int_size(x.size))
+            if axis == "row" and cut.staged:
+                sizes = tuple(lines * side for lines in PANEL_LINES_TRIED)
+            for size in filter(None, sizes):
+                yield cut.changed(*(replace(y, size=size) if y is x else y for y in cut.obeying(Tile)))
 
 
-def _blocks(nest: StridedBox, box: TransposeBox, cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+def _blocks(box: StridedBox, cut: Transpose) -> Iterator[Transpose]:
     """Other register blocks that have no more rows and columns than the box."""
-    if cut.block == "short" or cut.layers:
+    if cut.short or cut.layers:
         return
-    rows, columns = box.counts(cut)
+    rows, columns = cut.counts(box.extents)
     for block in TRANSPOSED_BLOCKS:
         shape = block_shape(box.width, block)
-        fits = shape[1] <= columns and (shape[0] <= rows or cut.stage == "dense")
+        fits = shape[1] <= columns and (shape[0] <= rows or cut.dense)
         taken = shape in instruction("transposed").shapes[8 * box.width]
-        if fits and taken and (nest.conversion is None or takes_block(*nest.conversion, shape)):
-            yield replace(cut, block=block)
+        if fits and taken and (box.conversion is None or takes_block(*box.conversion, shape)):
+            yield cut.changed(Vectorize((("row", shape[0]), ("column", shape[1]))))
 
 
-def _details(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+def _details(cut: Transpose) -> Iterator[Transpose]:
     """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
-    if cut.stage == "dense":
-        yield replace(cut, separate=not cut.separate)
-        if cut.stream:
-            yield from (replace(cut, requests=n) for n in (0, 2 * cut.requests))
-    if cut.stage or cut.block == "short":
+    for stage in cut.obeying(Stage) if cut.dense else ():
+        yield cut.changed(Stage(separate=not stage.separate))
+    for requests in cut.obeying(PrefetchTile) if cut.dense and cut.stream else ():
+        yield from (cut.changed(PrefetchTile(n)) for n in (0, 2 * int_size(requests.lines or 0)))
+    if cut.staged or cut.short:
         return
-    yield from (replace(cut, order=order) for order in ORDERS)
-    if not cut.stream:
-        yield from (replace(cut, prefetch_bytes=distance) for distance in PREFETCH_BYTES_TRIED)
-    swapped = {"rows": "columns", "columns": "rows"}
-    yield replace(cut, loops=tuple(swapped.get(axis, axis) for axis in cut.loops))
+    rows, columns = (cut.tiles(axis) for axis in ("row", "column"))
+    outer = cut.order[: -len(rows) - len(columns)]
+    yield in_blocks(cut, outer)
+    yield in_blocks(cut, outer, along_rows=True)
+    yield in_blocks(cut, outer, diagonal=True)
+    for distance in () if cut.stream else PREFETCH_BYTES_TRIED:
+        yield cut.changed(*[Ahead(distance)] * bool(distance), without=(Ahead,))
+    swapped = {rows[0].index: columns[0].index, columns[0].index: rows[0].index}
+    yield cut.changed(Reorder((*(swapped.get(x, x) for x in outer), *cut.order[len(outer) :])))

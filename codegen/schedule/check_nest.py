@@ -39,6 +39,7 @@ from codegen.schedule.directives import (
 )
 from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.read_directives import HELD, pointing, read_directives, refuse
+from codegen.schedule.transposed_nest import with_tables
 
 D = TypeVar("D", bound=Directive)
 
@@ -89,12 +90,12 @@ def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
     (order,) = nest.obeying(Reorder)
     levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
-    blocks = ["row"] if nest.obeying(LanesBeyond) else ["row", "column"]
+    blocks = ["row"] if nest.short else ["row", "column"]
     check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)
     inner = [name for name in nest.order if name not in nest.outer]
     if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
         refuse(f"expected the outermost tiles first and {' and '.join(blocks)} last, got {order}", order)
-    if not nest.tiles("row") and not nest.panel:
+    if not nest.tiles("row") and not nest.dense:
         refuse('expected tiles of rows, such as Tile("row", 64)')
 
 
@@ -104,14 +105,14 @@ def _check_blocks(nest: CopyNest) -> None:
     lanes = _first(nest, Vectorize)
     if {*nest.lanes} != {"row", "column"}:
         refuse("expected lanes of both sides, such as Vectorize(row=16, column=16)", lanes)
-    block, short = (nest.lanes["row"], nest.lanes["column"]), bool(nest.obeying(LanesBeyond))
+    block, short = (nest.lanes["row"], nest.lanes["column"]), nest.short
     shapes = instruction("transposed").shapes.get(8 * width, ())
     if block not in shapes or (nest.convert and not takes_block(*nest.convert, block)):
         listed = ", ".join(f"{rows}x{columns}" for rows, columns in sorted(shapes))
         refuse(f"expected {listed}, got blocks of {block[0]}x{block[1]} elements of {width} bytes", lanes)
     if int_size(column.extent) < block[1] and not short:
         refuse(f"expected at most {column.extent} lanes of column, got {lanes}", lanes)
-    if int_size(row.extent) < block[0] and not nest.panel:
+    if int_size(row.extent) < block[0] and not nest.dense:
         refuse(f"expected at most {row.extent} lanes of row, got {lanes}", lanes)
     sides = ("row",) if short else ("row", "column")
     for x in nest.obeying(Tail):
@@ -131,14 +132,16 @@ def _check_panel(nest: CopyNest) -> None:
     """A panel has lines of long result rows, whose tiles follow each other, or complete short ones."""
     (stage, *_) = (*nest.obeying(Stage), None)
     if stage is None:
+        if nest.dense:
+            refuse("panels of short result rows need Stage")
         return
     forms = [x.form for x in nest.obeying(Stream)]
-    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.panel):
+    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.dense):
         refuse('Stage needs Stream("headed")', _first(nest, Stream) or stage)
     if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
         most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
         refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", stage)
-    if nest.panel:
+    if nest.dense:
         for x in nest.obeying(Tile):
             if (x.axis, x.level) not in (("column", "panel"), ("layer", "panel"), ("column", "strip")):
                 refuse(f"expected strips of columns in a panel of short result rows, got {x}", x)
@@ -148,7 +151,7 @@ def _check_panel(nest: CopyNest) -> None:
         refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
     if int_size(tile.size) * (nest.target.bits // 8) % LINE_BYTES:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
-    if not nest.tiles("column") and not nest.obeying(LanesBeyond):
+    if not nest.tiles("column") and not nest.short:
         refuse('Stage needs tiles of columns, such as Tile("column", 256)', stage)
 
 
@@ -156,13 +159,13 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
     tiled = nest.tiles("row") and nest.tiles("column")
     for x in nest.obeying(PrefetchTile):
-        if (x.lines is None) != (nest.panel is None):
+        if (x.lines is None) == nest.dense:
             refuse("PrefetchTile has lines exactly when short result rows go through a panel", x)
         if x.lines is not None and not (isinstance(x.lines, int) and 0 <= x.lines <= MOST_LINES):
             refuse(f"expected PrefetchTile of 0 to {MOST_LINES} lines, got {str(x.lines)[:40]}", x)
-        if not nest.panel and nest.obeying(LanesBeyond):
+        if not nest.dense and nest.short:
             refuse("PrefetchTile needs source rows of a lane or more", x)
-        if not nest.panel and not (tiled and nest.stream):
+        if not nest.dense and not (tiled and nest.stream):
             refuse("PrefetchTile needs tiles of rows and columns, and Stream", x)
     (stream, *others) = (*nest.obeying(Stream), None)
     if nest.staged or stream is None:
@@ -230,7 +233,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
     Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
-    keep their lanes, and runs choose their streams. Directives that hold tables or a panel, such as
+    keep their lanes, and runs choose their streams. Panels, and directives that hold tables, such as
     Table("src"), belong to the copy: a text repeats them as they are printed, with the same lanes.
 
     Raises:
@@ -238,8 +241,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """
     own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
-    made = replace(nest, directives=directives, loops=())
-    made = shared_among_threads(replace(made, loops=tuple(_long_enough(x, made) for x in nest.loops)))
+    made = shared_among_threads(replace(nest, directives=directives))
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for printed, each in own.items():
             if each not in directives:
@@ -254,25 +256,14 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         if not nest.order:
             _check_choices(made, nest)
         check_nest(made)
-    return made
+    return with_tables(made) if made.order else made
 
 
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a directive holds what a text does not say."""
-    if isinstance(directive, Stage):
-        return directive.panel is not None
     if isinstance(directive, Tile):
         return directive.level == "panel"
-    return isinstance(directive, (*HELD, Prefetch, Request))
-
-
-def _long_enough(loop: Loop, nest: CopyNest) -> Loop:
-    """The loop; requests for the next tile look for rows after those of its table."""
-    if loop.axis != "row" or loop.src_table is None or nest.panel:
-        return loop
-    tallest = max((x.size for x in nest.tiles("row") if isinstance(x.size, int)), default=0)
-    more = max(loop.src_table.more, 2 * tallest)
-    return replace(loop, src_table=replace(loop.src_table, more=more))
+    return isinstance(directive, (*HELD, LanesBeyond, Prefetch, Request))
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:

@@ -12,16 +12,18 @@ from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
+from codegen.schedule.directives import Reorder
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
     MOST_LOOPS,
-    RunSchedule,
+    PREFETCH_BYTES,
     Schedule,
+    Transpose,
     VectorSize,
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
-from codegen.schedule.transpose_loops import shares_sets, with_outer_loops
+from codegen.schedule.transpose_loops import shares_sets
 
 LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
@@ -144,9 +146,9 @@ def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
         around = tuple(sorted(around, key=lambda x: -x.extent))
     names = tuple(x.name for x in around)
     outer = *names, *inside.outer
-    if inside.transpose:
-        return replace(inside, outer=outer, transpose=with_outer_loops(inside.transpose, names))
-    return replace(inside, outer=outer)
+    cut = inside.transpose
+    cut = cut and cut.changed(Reorder((*names, *cut.order)))
+    return replace(inside, outer=outer, transpose=cut)
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
@@ -192,13 +194,12 @@ def share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
 def _leaves_registers_empty(schedule: Schedule) -> bool:
     """Whether a transpose has source rows of a part of a lane, or panels of few columns."""
     cut = schedule.transpose
-    return cut is not None and (cut.block == "short" or not _fills_blocks(schedule))
+    return cut is not None and (cut.short or not _fills_blocks(cut))
 
 
-def _fills_blocks(schedule: Schedule) -> bool:
+def _fills_blocks(cut: Transpose) -> bool:
     """Whether a transpose has full blocks. Panels of few columns cost more than lines that are evicted."""
-    cut = schedule.transpose
-    return cut is not None and not (cut.stage == "dense" and cut.block in ("short", "64x16"))
+    return not cut.dense or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
 
 
 def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
@@ -209,10 +210,10 @@ def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     (17 MB, Zen 4, 2026-11).
     """
     cut = schedule.transpose
-    if cut is None or cut.block == "short" or not _fills_blocks(schedule):
+    if cut is None or cut.short or not _fills_blocks(cut):
         return False
-    rows = cut.tile[0]
-    return cut.stage != "dense" or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
+    rows, _ = cut.tile(box.extents)
+    return not cut.dense or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
 
 
 def _is_chunk(box: StridedBox, inner: tuple[str, ...]) -> bool:
@@ -264,17 +265,16 @@ def loop_schedule(
         rows=strips.rows,
         groups=groups,
         sized=strips.sized,
-        runs=_runs(box, selection) if stream else RunSchedule(),
+        prefetch_bytes=_prefetch_bytes(box, selection) if stream else PREFETCH_BYTES,
     )
 
 
-def _runs(box: StridedBox, selection: Selection) -> RunSchedule:
-    """How far ahead streamed runs, chunks and packed bits request lines."""
+def _prefetch_bytes(box: StridedBox, selection: Selection) -> int:
+    """How far ahead streamed runs and packed bits request lines."""
     mode, inner, _ = selection
     if mode not in ("pack bits", "unpack bits"):
-        return RunSchedule()
+        return PREFETCH_BYTES
     if len(inner) == 1:
-        return RunSchedule(prefetch_bytes=PACKED_PREFETCH_BYTES)
+        return PACKED_PREFETCH_BYTES
     rows, bits = box.axis(inner[-1]).extent, min(e.bits for e in (box.source, box.target) if e)
-    column_bytes = 1 if mode == "pack bits" else rows * bits // 8
-    return RunSchedule(prefetch_bytes=PREFETCH_COLUMNS * column_bytes)
+    return PREFETCH_COLUMNS * (1 if mode == "pack bits" else rows * bits // 8)

@@ -14,7 +14,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, TransposeSchedule
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, Transpose
 from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
@@ -75,7 +75,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     2026-11).
     """
     cut = schedule.transpose
-    if cut and cut.stream and cut.stage:
+    if cut and cut.stream and cut.staged:
         panel = Panel.of(box, cut)
         return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
     if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
@@ -90,22 +90,25 @@ class Panel:
 
     cut    its schedule
     rows   the axes of its source rows
+    tall   its source rows
     part   bytes that it reads in one place of a source row
     run    bytes that it writes in one place
     lines  whether runs are full lines
     """
 
-    cut: TransposeSchedule
+    cut: Transpose
     rows: tuple[Axis, ...]
+    tall: int
     part: int
     run: int
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: TransposeSchedule) -> Panel:
+    def of(cls, box: StridedBox, cut: Transpose) -> Panel:
         """The panel of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
-        part, run = cut.tile[1] * box.width, cut.tile[0] * box.width
+        tall, wide = cut.tile(box.extents)
+        run, part = tall * box.width, wide * box.width
         following = [(box.axis(name), box.axis(name).extent) for name in cut.columns]
         following += [(box.axis(cut.layers), cut.together)] if cut.layers else []
         for axis, extent in following:
@@ -113,13 +116,13 @@ class Panel:
         if cut.layers and box.axis(cut.layers).src == part:
             part *= cut.together
         ends = run, *(x.dst for x in box.axes if x not in rows)
-        return cls(cut, rows, part, run, all(end % LINE_BYTES == 0 for end in ends))
+        return cls(cut, rows, tall, part, run, all(end % LINE_BYTES == 0 for end in ends))
 
     def has_short_runs(self, most: int) -> bool:
         """Whether it stores most lines in parts, or has blocks of few bytes."""
-        if self.cut.stage != "dense":
+        if not self.cut.dense:
             return False
-        return self.cut.block == "short" or (self.run <= most and not self.lines)
+        return self.cut.short or (self.run <= most and not self.lines)
 
     def has_narrow_parts(self, *, past_cache: bool) -> bool:
         """Whether the next panel reads most lines of the source again, and finds them evicted."""
@@ -127,8 +130,8 @@ class Panel:
         if pitch <= max(self.part, LINE_BYTES):
             return False
         if past_cache:
-            return self.part < LINE_BYTES and self.cut.tile[0] >= KEPT_ROWS
-        return self.part <= NEAR_PART_BYTES and self.cut.tile[0] <= NEAR_ROWS
+            return self.part < LINE_BYTES and self.tall >= KEPT_ROWS
+        return self.part <= NEAR_PART_BYTES and self.tall <= NEAR_ROWS
 
 
 def _blocks(box: StridedBox) -> CacheBlocks | None:

@@ -18,7 +18,7 @@ from codegen.maps.block_grid import BlockGrid
 from codegen.schedule.choose_grid import pitched_map
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import TileSize, TransposeSchedule
+from codegen.schedule.schedule import TileSize, Transpose
 from codegen.schedule.staging import SinglePass, Staging
 
 BLOCK = (192, 256)
@@ -72,7 +72,7 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     column = next((d for d in digits[::-1] if d[1] == wide), None)
     if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
         return None
-    in_place = not any(x and x.stage for x in transposes)
+    in_place = not any(x and x.staged for x in transposes)
     if guesses and in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
         return None
     few_ways = machine().first_cache_ways < MANY_WAYS
@@ -94,9 +94,7 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     return over.in_blocks(grid, cached, TileSize(*block), "rows", on_lines=guesses and on_lines)
 
 
-def _may_gain(
-    widths: tuple[int, int], transposes: Sequence[TransposeSchedule | None], footprint: int
-) -> bool:
+def _may_gain(widths: tuple[int, int], transposes: Sequence[Transpose | None], footprint: int) -> bool:
     """Whether elements of a large copy become narrower and are transposed past the cache."""
     narrows = footprint >= LEAST_CONVERTED_BYTES and widths[1] < widths[0]
     return narrows and bool(transposes) and all(x and x.stream for x in transposes)

@@ -10,7 +10,7 @@ from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams
 from codegen.schedule.choose_inner import inner_loops
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize, VectorSize
 from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 from codegen.support.dataclasses import dataclass
@@ -65,7 +65,7 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
         return _even(following, JOINED_DIGITS // row.extent)
     run = size_of(tuple(whole.chain(row, "dst", (column,)))) * box.width
     found = transpose_schedule(box, stream=streams_transposes(box, footprint, thresholds))
-    in_place = found and found.transpose and found.transpose.stage != "dense"
+    in_place = found and found.transpose and not found.transpose.dense
     in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
     if following := _too_long(whole, "src", most if in_panel else MOST_JOINED):
@@ -111,12 +111,16 @@ def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, 
     return (*_long(box, row.name, block), *_long(box, column.name, block))
 
 
-def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedule:
+def schedule_of_part(part: StridedBox, box: StridedBox, whole: Schedule, threads: int) -> Schedule:
     """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
     cut = whole.transpose
     if cut is None:
         raise AssertionError("only transposes are split")
-    size = (cut.strips or TileSize(*cut.tile)) if whole.sized else None
+    size: VectorSize | None = None
+    if whole.sized:
+        strips = whole.sized.given is not None
+        sizes = cut.tile(box.extents, strips=strips)
+        size = sizes if strips else TileSize(*sizes)
     thresholds = ALWAYS_STREAM if cut.stream else NEVER_STREAM
     return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
 

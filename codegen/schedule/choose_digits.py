@@ -139,7 +139,7 @@ def _reads_once(moved: BoxSchedule) -> bool:
 def _evicts_lines(moved: BoxSchedule) -> bool:
     """Whether panels read lines in parts that are evicted before the next panel reads the rest."""
     cut = moved.schedule.transpose
-    if cut is None or not cut.stream or cut.stage != "dense" or moved.box.blocks:
+    if cut is None or not cut.stream or not cut.dense or moved.box.blocks:
         return False
     panel = Panel.of(moved.box, cut)
     share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
@@ -173,11 +173,10 @@ def _cycles(moved: BoxSchedule) -> float:
 def _filled(moved: BoxSchedule) -> float:
     """The share of registers that the rows and the columns of a transpose fill."""
     cut, box = moved.schedule.transpose, moved.box
-    if cut is None or cut.block == "short":
+    if cut is None or cut.short:
         return 1.0
     side, share = max(1, LANE_BYTES // box.width), 1.0
-    for names in (cut.rows, cut.columns):
-        count = prod(box.axis(name).extent for name in names)
+    for count in cut.counts(box.extents):
         share *= count / (-(-count // side) * side)
     return share
 

@@ -48,13 +48,13 @@ LEAST_CONVERTED, MOST_CONVERTED = 16, 32
 
 def chunk_nest(width: int, count: int, table: OffsetTable, schedule: Schedule) -> CopyNest:
     """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
-    element, how = Element(f"u{8 * width}", 8 * width), schedule.runs
+    element, ahead = Element(f"u{8 * width}", 8 * width), schedule.prefetch_bytes
     lines = (
         Vectorize((("x", LINE_BYTES // width),)),
         Tail("x", "narrow", sizes=(1,)),
-        Ahead(how.prefetch_bytes),
+        Ahead(ahead),
     )
-    full = Stream("full", prefetch_bytes=how.prefetch_bytes, entries_ahead=how.prefetch_chunks)
+    full = Stream("full", prefetch_bytes=ahead, entries_ahead=schedule.prefetch_chunks)
     streams = (full,) if schedule.stream else ()
     chunks = Loop("x", count, 0, width, src_table=table)
     return CopyNest((chunks,), element, element, None, (*lines, *streams))
@@ -73,7 +73,7 @@ def run_nest(box: StridedBox, axis: Axis, schedule: Schedule) -> CopyNest:
     """
     streams: tuple[Directive, ...] = (CopyBlock(RUN_LONG_BYTES),)
     if schedule.stream:
-        full = Stream("full", prefetch_bytes=schedule.runs.prefetch_bytes)
+        full = Stream("full", prefetch_bytes=schedule.prefetch_bytes)
         streams = (full, Stream("headed", RUN_SHORT_BYTES))
         streams = (Stream("headed"),) if box.entries else streams
     lines = Vectorize((("x", LINE_BYTES),)), Tail("x", "shift", sizes=(REST,))
@@ -226,7 +226,7 @@ def code_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> C
         within = Loop("code", codes, *((step, 0) if packs else (0, step)))
         return CopyNest((x, within), *((code, loose) if packs else (loose, code)), None, directives)
 
-    ahead, stream = schedule.runs.prefetch_bytes, schedule.stream
+    ahead, stream = schedule.prefetch_bytes, schedule.stream
     if columns:
         _, few, many = COLUMNS
         streams = [Stream("begun", prefetch_bytes=ahead)] * stream

@@ -12,9 +12,11 @@ from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
+from codegen.schedule.directives import Ahead, Assemble
+from codegen.schedule.loops import int_size
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Schedule, long_loop
-from codegen.schedule.shuffles import PARTS, ShuffleSchedule, period_offsets, register_parts
+from codegen.schedule.shuffles import PARTS, Shuffle, period_offsets, register_parts
 from codegen.support.lookups import expect
 
 MOST_PERIOD_BYTES = 1 << 10
@@ -84,10 +86,10 @@ def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int, *, far: bo
     how = _best(box)
     if how is None:
         return None
-    return _scheduled(box, replace(how, ahead=AHEAD_BYTES) if far else how, threads)
+    return _scheduled(box, replace(how, ahead=(Ahead(AHEAD_BYTES),)) if far else how, threads)
 
 
-def _best(box: StridedBox) -> ShuffleSchedule | None:
+def _best(box: StridedBox) -> Shuffle | None:
     """The cheapest way to shuffle a box; None if its bytes change, or the CPU level shuffles none."""
     fits = box.unit_bits == 8 and box.source is not None and not box.converts and not box.entries
     if not fits or machine().level not in instruction("shuffled").levels:
@@ -116,16 +118,16 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
             return SHORT_RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
-        case "transpose" if cut and cut.stage == "dense":
-            rows, columns = cut.tile
+        case "transpose" if cut and cut.dense:
+            rows, columns = cut.tile(box.extents)
             few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
             if cut.layers and few:
                 return SHORT_BLOCK_CYCLES
             if rows > FEW_ROWS or (cut.stream and width > 1):
                 return 0
             return PANEL_CYCLES.get(width, 0) / rows
-        case "transpose" if cut and cut.block == "short" and not cut.stream:
-            return PAIRS_CYCLES.get(width, 0) if cut.tile[1] == 2 else 0
+        case "transpose" if cut and cut.short and not cut.stream:
+            return PAIRS_CYCLES.get(width, 0) if cut.counts(box.extents)[1] == 2 else 0
     return 0
 
 
@@ -134,7 +136,7 @@ def cycles_of(box: StridedBox, schedule: Schedule) -> float:
     return _shuffle_cycles(box, schedule.shuffle) if schedule.shuffle else _short_move_cycles(box, schedule)
 
 
-def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:
+def _scheduled(box: StridedBox, how: Shuffle, threads: int) -> Schedule:
     """The schedule of a shuffle.
 
     The loops along which lines of the source continue run last. Where the axis has more lines than stay in
@@ -156,12 +158,13 @@ def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:
     return Schedule("shuffle", tuple(outer), inner, strip=strip, shuffle=how)
 
 
-def _strip(box: StridedBox, how: ShuffleSchedule) -> int | None:
+def _strip(box: StridedBox, how: Shuffle) -> int | None:
     """Indices of the axis whose source lines stay in the first cache; None if all of them do."""
     if not how.axis:
         return None
-    axis, block = box.axis(how.axis), how.steps * how.together
-    lines = len(np.unique(period_offsets(box, how.period, how.axis, how.steps) // LINE_BYTES)) / how.steps
+    axis, steps = box.axis(how.axis), int_size(how.assemble.steps)
+    block = steps * how.assemble.rows
+    lines = len(np.unique(period_offsets(box, how.period, how.axis, steps) // LINE_BYTES)) / steps
     strip = max(1, int(_lines_held(axis.src) / lines / block)) * block
     while strip < axis.extent and 0 < axis.extent % strip < block:
         strip += block
@@ -175,7 +178,7 @@ def _lines_held(pitch: int) -> int:
     return min(STRIP_LINES, machine().first_cache_ways * sets // sharing)
 
 
-def _ways(box: StridedBox) -> Iterator[ShuffleSchedule]:
+def _ways(box: StridedBox) -> Iterator[Shuffle]:
     """Periods of the most minor digits of the destination and of several indices of the next one."""
     chain = _contiguous(box)
     for count in range(len(chain) + 1):
@@ -205,7 +208,7 @@ def _contiguous(box: StridedBox) -> list[Axis]:
 
 def _in_parts(
     box: StridedBox, period: tuple[str, ...], axis: Axis | None, steps: int, register: int
-) -> ShuffleSchedule | None:
+) -> Shuffle | None:
     """How such periods are assembled, if that takes few enough parts."""
     name = axis.name if axis else ""
     offsets = period_offsets(box, period, name, steps)
@@ -215,17 +218,18 @@ def _in_parts(
     parts = next((n for n in PARTS if begins.shape[1] <= n <= register // FEWEST_BYTES), None)
     if parts is None:
         return None
-    together = SHUFFLED_ROWS if axis and axis.extent >= SHUFFLED_ROWS * steps else 1
-    return ShuffleSchedule(period, name, steps, together, parts, register)
+    rows = SHUFFLED_ROWS if axis and axis.extent >= SHUFFLED_ROWS * steps else 1
+    return Shuffle(period, name, Assemble("step", rows, steps, register, parts))
 
 
-def _shuffle_cycles(box: StridedBox, how: ShuffleSchedule) -> float:
+def _shuffle_cycles(box: StridedBox, how: Shuffle) -> float:
     """Cycles per 16 bytes of the destination, with what overlaps."""
-    size = box.width * prod(box.axis(name).extent for name in how.period) * how.steps
-    registers = -(-size // how.register)
-    extent, block = (box.axis(how.axis).extent if how.axis else 1), how.steps * how.together
-    twice = registers * how.register / size * (-(-extent // block) * block / extent)
-    if how.register == LANE_BYTES:
-        return (1 + how.parts * (0.6 + 1 / how.together)) * twice
+    assemble, steps = how.assemble, int_size(how.assemble.steps)
+    rows, register, parts = assemble.rows, assemble.register, assemble.parts
+    size = box.width * prod(box.axis(name).extent for name in how.period) * steps
+    extent, block = (box.axis(how.axis).extent if how.axis else 1), steps * rows
+    twice = -(-size // register) * register / size * (-(-extent // block) * block / extent)
+    if register == LANE_BYTES:
+        return (1 + parts * (0.6 + 1 / rows)) * twice
     cycles = LONG_CYCLES * LINE_BYTES / machine().register_bytes
-    return (4 + how.parts * (cycles + 1 / how.together)) * LANE_BYTES / how.register * twice
+    return (4 + parts * (cycles + 1 / rows)) * LANE_BYTES / register * twice

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.ir.lines import LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.choose_grid import common_grid, pitched_map, stays_in_cache, stays_near
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
@@ -78,12 +78,11 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
 
     That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
     """
-    cut = largest.schedule.transpose
-    if largest.tables or cut is None or cut.block != "64x16" or not cut.stream:
+    cut, box = largest.schedule.transpose, largest.box
+    if largest.tables or cut is None or cut.short or not cut.stream:
         return False
-    box = largest.box
-    tile = prod(box.extents[axis] for axis in (*cut.rows, *cut.columns))
-    return _is_small(tile * box.target.bits // 8)
+    narrow = cut.lanes["column"] <= max(LANE_BYTES // largest.width, 1)
+    return narrow and _is_small(prod(cut.counts(box.extents)) * largest.width)
 
 
 def _is_small(tile_bytes: int) -> bool:
@@ -98,11 +97,11 @@ def _is_small(tile_bytes: int) -> bool:
 def _is_short(moved: BoxSchedule) -> bool:
     schedule, width = moved.schedule, moved.width
     cut = schedule.transpose
-    if cut and cut.block == "short":
-        return cut.tile[1] * width <= SHORT_PART_BYTES
+    if cut and cut.short:
+        return cut.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
     if cut:
-        small = bool(moved.tables) or _is_small(prod(cut.tile) * width)
-        return cut.stage == "dense" and width <= MOST_DENSE_BYTES and small
+        small = bool(moved.tables) or _is_small(prod(cut.tile(moved.box.extents)) * width)
+        return cut.dense and width <= MOST_DENSE_BYTES and small
     if schedule.mode == "interleave" and schedule.stream:
         from_packed = schedule.interleave == "src"
         long = moved.box.extents[schedule.inner[from_packed]]

@@ -7,14 +7,17 @@ staging buffer, by long result rows or by dense short ones; and stored through t
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from codegen.ir.blocks import Block, block_shape
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.directives import Directive, Stage, Tile
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.panels import joined_run
-from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import Schedule, Transpose, VectorSize
 from codegen.schedule.transpose_box import (
     DENSE_BYTES,
     PANEL_COLUMNS,
@@ -24,6 +27,9 @@ from codegen.schedule.transpose_box import (
     size_of,
 )
 from codegen.schedule.transpose_loops import MANY_REGISTERS, scheduled
+
+Axes: TypeAlias = tuple[Axis, ...]
+"""Digits, most minor first."""
 
 TILE_LINES = 6
 """Lines per tile in each direction, for tiles that are stored in place."""
@@ -111,23 +117,23 @@ def transpose_schedule(
     return None if found is None else scheduled(box, found, threads, size)
 
 
-def _may_be_staged(box: TransposeBox, in_place: TransposeSchedule) -> bool:
+def _may_be_staged(box: TransposeBox, in_place: Transpose) -> bool:
     """Whether a transpose that can be streamed in place may be faster through a buffer."""
-    return in_place.block == "short" or (box.width == 1 and _crowded(box))
+    return in_place.short or (box.width == 1 and _crowded(box))
 
 
-def _is_better_staged(in_place: TransposeSchedule, staged: TransposeSchedule) -> bool:
+def _is_better_staged(in_place: Transpose, staged: Transpose) -> bool:
     """Whether such a transpose is faster through a buffer.
 
     Short source rows that are joined in a panel are read once: 2.5 to 5 times as fast. Blocks of bytes have
     64 source rows in place, blocks of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
     """
-    if in_place.block == "short":
-        return staged.block != "short" and len(staged.columns) > 1
-    return staged.stage == "rows"
+    if in_place.short:
+        return not staged.short and len(staged.columns) > 1
+    return not staged.dense
 
 
-def methods(box: TransposeBox, *, stream: bool) -> tuple[TransposeSchedule, ...]:
+def methods(box: TransposeBox, *, stream: bool) -> tuple[Transpose, ...]:
     """The methods for one kind of store: in place or staged past the cache, else one of them through it."""
     cuts = (_in_place(box), _staged(box)) if stream else (_cached(box),)
     return tuple(cut for cut in cuts if cut is not None)
@@ -141,13 +147,25 @@ def misaligned_transpose(
     `size` is the caller's tile size, as in `transpose_schedule`.
     """
     cut = schedule.transpose
-    if cut is None or cut.stage or not cut.stream or cut.finds_lines:
+    if cut is None or cut.staged or Stream("given") not in cut.directives:
         return None
     box = TransposeBox.of(nest)
-    return scheduled(box, _staged(box) or replace(cut, stream=False), threads, size)
+    return scheduled(box, _staged(box) or cut.changed(without=(Stream,)), threads, size)
 
 
-def _in_place(box: TransposeBox) -> TransposeSchedule | None:
+def _transpose(
+    box: TransposeBox, rows: Axes, columns: Axes, block: Block, *directives: Directive
+) -> Transpose:
+    """A transpose of such register blocks, with more directives."""
+    return Transpose(axes_of(rows), axes_of(columns), (*directives, *box.blocks(block)))
+
+
+def _tiles(rows: int, columns: int) -> tuple[Tile, Tile]:
+    """Tiles of that size."""
+    return Tile("row", rows), Tile("column", columns)
+
+
+def _in_place(box: TransposeBox) -> Transpose | None:
     """Lines streamed in place: result rows must be full, aligned lines."""
     side, wide, best = box.side, TILE_LINES * box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
@@ -169,8 +187,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
         return None
     _, rows, columns = best
     if box.has_short_rows(size_of(columns)):
-        tile = SHORT_ROW_LINES * side, size_of(columns)
-        return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "short", stream=True)
+        return _transpose(box, rows, columns, "short", Tile("row", SHORT_ROW_LINES * side), Stream("given"))
     down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
     block: Block = "64x16"
     if box.row.src % ALIAS_BYTES == 0:
@@ -179,14 +196,11 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
             block = "64x64"
         if box.source_width > box.width:
             down, across = NARROWED_SETS
-    tile = down * side, across * side
-    finds_lines = _finds_lines(box, rows, columns)
-    return TransposeSchedule(
-        *(axes_of(rows), axes_of(columns), tile, block), stream=True, finds_lines=finds_lines
-    )
+    stream = Stream("headed" if _finds_lines(box, rows, columns) else "given")
+    return _transpose(box, rows, columns, block, *_tiles(down * side, across * side), stream)
 
 
-def _finds_lines(box: TransposeBox, rows: tuple[Axis, ...], columns: tuple[Axis, ...]) -> bool:
+def _finds_lines(box: TransposeBox, rows: Axes, columns: Axes) -> bool:
     """Whether result rows are also streamed in place if they begin inside lines.
 
     Their ends are written in narrow blocks, which do not convert. Prefetches may look for rows after those of
@@ -199,7 +213,7 @@ def _finds_lines(box: TransposeBox, rows: tuple[Axis, ...], columns: tuple[Axis,
     return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.side
 
 
-def _staged(box: TransposeBox) -> TransposeSchedule | None:
+def _staged(box: TransposeBox) -> Transpose | None:
     """Streamed through a buffer, for any alignment of result rows."""
     rows = tuple(box.chain(box.row, "dst", (box.column,)))
     columns = tuple(box.chain(box.column, "src", rows))
@@ -216,16 +230,10 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
     if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
         if block == "64x64" and (_fills_flat(box) or (_crowded(box) and _takes_flat(box))):
             block = "16x64"
-        wide, lines = _panel(box)
-        sides = axes_of(rows), axes_of(columns)
-        return TransposeSchedule(*sides, (r, wide), block, lines=lines, stage="rows", stream=True)
+        lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else PANEL_LINES
+        tiles = _tiles(lines * box.side, PANEL_COLUMNS)
+        return _transpose(box, rows, columns, block, *tiles, Stage(), Stream("headed"))
     return _dense(box, rows, columns, stream=True)
-
-
-def _panel(box: TransposeBox) -> tuple[int, int]:
-    """The columns of a panel of long result rows, and the lines per result row."""
-    lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else PANEL_LINES
-    return PANEL_COLUMNS, lines
 
 
 def _crowded(box: TransposeBox) -> bool:
@@ -235,9 +243,7 @@ def _crowded(box: TransposeBox) -> bool:
     return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
-def _dense(
-    box: TransposeBox, rows: tuple[Axis, ...], columns: tuple[Axis, ...], *, stream: bool
-) -> TransposeSchedule | None:
+def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Transpose | None:
     """Dense panels of as many full column digits as fit, or of a part of the first; None if too short."""
     run = size_of(rows) * box.width
     most = max(DENSE_BYTES // run, box.side)
@@ -257,26 +263,24 @@ def _dense(
     wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
     if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= DENSE_BYTES:
         wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
-    sides, tile = (axes_of(rows), axes_of(columns)), (size_of(rows), wide)
-    cut = TransposeSchedule(*sides, tile, block, stage="dense", stream=stream)
+    how = Tile("column", wide, "panel"), Stage(), Stream("headed" if stream else "aligned")
+    cut = _transpose(box, rows, columns, block, *how)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
 
-def _layered(
-    box: TransposeBox, cut: TransposeSchedule, rows: tuple[Axis, ...], columns: tuple[Axis, ...]
-) -> TransposeSchedule:
+def _layered(box: TransposeBox, cut: Transpose, rows: Axes, columns: Axes) -> Transpose:
     """Put several tiles in one buffer if their result rows are contiguous: this makes longer runs."""
-    in_order = size_of(rows) < block_shape(box.width, cut.block)[0]
-    row_bytes = size_of(rows) * box.width
+    row_bytes, in_order = size_of(rows) * box.width, size_of(rows) < cut.lanes["row"]
     run, _ = joined_run(row_bytes, [(x.extent, x.dst) for x in columns], in_order=in_order)
     layers = next((x for x in box.axes if x.dst == run and x not in (*rows, *columns)), None)
     most = min(DENSE_BYTES // (row_bytes * size_of(columns)), LAYERED_BYTES // run)
     if layers is None or most < 2:
         return cut
-    return replace(cut, layers=layers.name, together=min(most, layers.extent))
+    panel = Tile("layer", min(most, layers.extent), "panel")
+    return replace(cut, layers=layers.name, directives=(panel, *cut.directives))
 
 
-def _cached(box: TransposeBox) -> TransposeSchedule | None:
+def _cached(box: TransposeBox) -> Transpose | None:
     """Blocks stored in place through the cache; rows shorter than a line are staged."""
     side, best = box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
@@ -297,8 +301,7 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
     if block == "64x64" and not box.converts and not _needs_wide_blocks(box):
         sparse = box.width == 1 and _filled(size_of(rows), side) < LEAST_FILLED and _takes_flat(box)
         block = "16x64" if sparse else "64x16"
-    tile = TILE_LINES * side, TILE_LINES * side
-    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, block)
+    return _transpose(box, rows, columns, block, *_tiles(TILE_LINES * side, TILE_LINES * side))
 
 
 def _fills_flat(box: TransposeBox) -> bool:

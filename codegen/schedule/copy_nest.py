@@ -9,26 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 from math import prod
-from typing import TypeVar
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
     Assemble,
+    Directed,
     Directive,
     Gather,
     Groups,
     Parallel,
-    Reorder,
     Request,
-    Stage,
     Table,
     Tail,
     Tile,
-    Vectorize,
 )
-from codegen.schedule.loops import Loop, Size, int_size
+from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import (
     GROUP_TABLES,
     LINE_TABLE,
@@ -42,11 +38,9 @@ from codegen.schedule.segments import SEGMENT_TABLES
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
-D = TypeVar("D", bound=Directive)
-
 
 @dataclass(frozen=True, slots=True)
-class CopyNest:
+class CopyNest(Directed):
     """Loops that move elements, convert them, or write padding.
 
     for a in 9: for column in columns: for row in 2:  dst[…] = src[…]    u16
@@ -62,6 +56,8 @@ class CopyNest:
     around      the outer loops, outermost first
     entries     entries of the tables of offsets around all loops; 0 without tables
     unit_bits   8 if offsets are in bytes, 1 if they are in bits
+    panel       how short result rows lie in a panel, if tiles go through one
+    reads       which super-vectors may read full lanes, if rows are shorter
     """
 
     loops: tuple[Loop, ...]
@@ -72,10 +68,8 @@ class CopyNest:
     around: tuple[Loop, ...] = ()
     entries: Size = 0
     unit_bits: int = 8
-
-    def obeying(self, kind: type[D]) -> tuple[D, ...]:
-        """The directives of a kind."""
-        return tuple(x for x in self.directives if isinstance(x, kind))
+    panel: Panel | None = None
+    reads: LaneReads | None = None
 
     def axis(self, name: str) -> Loop:
         """The loop of an axis."""
@@ -83,42 +77,9 @@ class CopyNest:
         return expect((x for x in loops if x.axis == name), f"a loop over {name}", loops)
 
     @property
-    def stream(self) -> bool:
-        """Whether lines are stored past the cache."""
-        return any(x.form != "aligned" for x in self.obeying(Stream))
-
-    @property
-    def staged(self) -> bool:
-        """Whether tiles go through a panel."""
-        return bool(self.obeying(Stage))
-
-    @property
-    def panel(self) -> Panel | None:
-        """The panel of short result rows that tiles go through, if they do."""
-        return next((x.panel for x in self.obeying(Stage)), None)
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The order of all loops, if they have been reordered."""
-        return next((x.loops for x in self.obeying(Reorder)), ())
-
-    @property
-    def lanes(self) -> dict[str, int]:
-        """The iterations of each loop that run at once."""
-        return {axis: count for v in self.obeying(Vectorize) for axis, count in v.lanes}
-
-    @property
     def others(self) -> tuple[Loop, ...]:
         """The loops around the blocks of a transpose: the outer ones, and one over layers."""
         return (*self.around, *(x for x in self.loops if self.order and x.axis not in self.lanes))
-
-    def tail(self, axis: str) -> Tail | None:
-        """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""
-        return next((x for x in self.obeying(Tail) if x.axis == axis), None)
-
-    def tiles(self, axis: str) -> tuple[Tile, ...]:
-        """The levels of blocks of an axis, the outermost first."""
-        return tuple(x for x in self.obeying(Tile) if x.axis == axis)
 
     @property
     def outer_tiles(self) -> tuple[Tile, ...]:
@@ -145,7 +106,7 @@ class CopyNest:
         if self.entries or self.obeying(Gather):
             return ("entry",)
         if self.order:
-            return self.outer[:-1] if self.staged and not self.panel else self.outer
+            return self.outer[:-1] if self.staged and not self.dense else self.outer
         return tuple(x.axis for x in self.around) or tuple("block" for _ in self.obeying(Assemble))
 
     @property
@@ -153,9 +114,6 @@ class CopyNest:
         """Iterations of the loop that threads share; sizes are numbers still."""
         if self.shared in ("", "entry"):
             return int_size(self.entries) or 1
-        panels = {tile.index: tile.count for tile in self.outer_tiles if tile.level == "panel"}
-        if self.shared in panels:
-            return int_size(panels[self.shared])
         sizes = {tile.index: (tile.axis, int_size(tile.size)) for tile in self.outer_tiles}
         for rows in self.obeying(Assemble) if not self.around else ():
             sizes["block"] = rows.axis, rows.rows * int_size(rows.steps)

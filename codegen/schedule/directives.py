@@ -5,13 +5,12 @@ Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1)), Stream("
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Side
-from codegen.schedule.loops import LaneReads, Size
+from codegen.schedule.loops import Size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
-from codegen.schedule.panels import Panel
 from codegen.schedule.segments import Segments
 from codegen.support.dataclasses import as_call, dataclass
 
@@ -25,7 +24,7 @@ class Tile:
 
     Of two for an axis, the blocks of the first have several of the second. In a kernel, loops over blocks are
     around all loops that have some, unless Reorder says otherwise. The size of a "panel" depends on the copy,
-    and is an argument of the kernel: a loop counts `count` panels.
+    and is an argument of the kernel, as `count` is, which a loop over panels counts.
     """
 
     axis: str
@@ -79,16 +78,17 @@ class Diagonal:
 class Stage:
     """Tiles go through a panel in cache, from which full lines are stored wherever result rows begin.
 
-    The innermost loop over tiles is that of the axis whose elements follow each other in the destination.
+    Each part of a long result row has a row of its own there. The innermost loop over tiles is that of the
+    axis whose elements follow each other in the destination. Short result rows, all of which are in a tile of
+    level "panel", lie there as the `Panel` of the nest says.
 
-    panel  how short result rows, all of which are in a tile, lie there; None: each part of a long one has a
-           row of its own
+    separate  whether each column of a block of short result rows has its own address, and not one from the
+              columns before it
     """
 
-    panel: Panel | None = None
+    separate: bool = False
 
-    def __str__(self) -> str:
-        return f"Stage(run_columns={self.panel.run_columns})" if self.panel else "Stage()"
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,10 @@ class PrefetchTile:
 class LanesBeyond:
     """Rows are shorter than a lane: super-vectors load full lanes, of which the elements of a row are stored.
 
-    Super-vectors that may not read full lanes move element by element.
+    Super-vectors that may not read full lanes, as the nest's `LaneReads` say, move element by element.
     """
 
-    reads: LaneReads
-
-    def __str__(self) -> str:
-        return "LanesBeyond()"
+    __str__ = as_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +168,8 @@ class Assemble:
     steps     iterations per row
     register  bytes per register
     parts     parts per register
-    tables    where the parts of each register begin in the source of a row, and the orders of their bytes,
-              8 per number
+    tables    of the nest: where the parts of each register begin in the source of a row, and the orders of
+              their bytes, 8 per number
     """
 
     axis: str
@@ -180,7 +177,7 @@ class Assemble:
     steps: Size
     register: int
     parts: int
-    tables: tuple[OffsetTable, OffsetTable]
+    tables: tuple[OffsetTable, OffsetTable] = (OffsetTable(), OffsetTable())
 
     def __str__(self) -> str:
         sizes = f"rows={self.rows}, steps={self.steps}, register={self.register}, parts={self.parts}"
@@ -255,17 +252,72 @@ Directive: TypeAlias = (
     | Parallel
     | Diagonal
     | Stage
+    | Stream
     | Vectorize
-    | LanesBeyond
     | Tail
+    | LanesBeyond
     | Table
     | Assemble
     | Groups
     | CopyBlock
-    | Stream
     | Prefetch
     | PrefetchTile
     | Ahead
     | Gather
     | Request
 )
+
+KINDS: tuple[type[Directive], ...] = get_args(Directive)
+"""The classes of all directives, in the order in which those of a transpose are listed."""
+
+D = TypeVar("D", bound=Directive)
+
+
+class Directed:
+    """What directives say: the questions that are asked of a schedule as of a nest."""
+
+    __slots__ = ()
+
+    directives: tuple[Directive, ...]
+
+    def obeying(self, kind: type[D]) -> tuple[D, ...]:
+        """The directives of a kind."""
+        return tuple(x for x in self.directives if isinstance(x, kind))
+
+    @property
+    def stream(self) -> bool:
+        """Whether lines are stored past the cache."""
+        return any(x.form != "aligned" for x in self.obeying(Stream))
+
+    @property
+    def staged(self) -> bool:
+        """Whether tiles go through a panel."""
+        return bool(self.obeying(Stage))
+
+    @property
+    def dense(self) -> bool:
+        """Whether they go through a panel of short result rows."""
+        return any(x.level == "panel" for x in self.obeying(Tile))
+
+    @property
+    def short(self) -> bool:
+        """Whether source rows are shorter than a lane."""
+        return bool(self.obeying(LanesBeyond))
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of all loops, if they have been reordered."""
+        return next((x.loops for x in self.obeying(Reorder)), ())
+
+    @property
+    def lanes(self) -> dict[str, int]:
+        """The iterations of each loop that run at once."""
+        return {axis: count for v in self.obeying(Vectorize) for axis, count in v.lanes}
+
+    def tail(self, axis: str) -> Tail | None:
+        """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""
+        return next((x for x in self.obeying(Tail) if x.axis == axis), None)
+
+    def tiles(self, axis: str) -> tuple[Tile, ...]:
+        """The levels of blocks of an axis, the outermost first."""
+        return tuple(x for x in self.obeying(Tile) if x.axis == axis)

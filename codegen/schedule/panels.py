@@ -22,7 +22,6 @@ class Panel:
     size_bytes   of the panel: blocks may write a line beyond the last run
     runs         the offsets of runs in the destination; None if their columns are steps apart on both sides
     panel_runs   the offsets of the same runs in the panel
-    separate     whether each column of a block has its own address, and not one from the columns before it
     """
 
     pitch: Size | OffsetTable
@@ -30,7 +29,6 @@ class Panel:
     size_bytes: Size
     runs: OffsetTable | None = None
     panel_runs: OffsetTable | None = None
-    separate: bool = False
 
     @property
     def tables(self) -> dict[str, OffsetTable]:
@@ -40,23 +38,19 @@ class Panel:
 
 
 def dense_panel(
-    row_bytes: int,
-    digits: list[tuple[int, int]],
-    *,
-    in_order: bool,
-    layers: tuple[int, int] | None,
-    separate: bool,
+    row_bytes: int, digits: list[tuple[int, int]], *, in_order: bool, layers: list[tuple[int, int]]
 ) -> Panel:
     """The panel of columns with digits (count, destination stride), whose result rows have `row_bytes`.
 
     A block with more rows than the box (`in_order`) also writes into the columns that follow in memory. These
     must be written later, so the digits of a run are in the order in which columns are processed, then layers
-    (count, destination stride).
+    (count, destination stride), if there are any.
     """
     run, inside = joined_run(row_bytes, digits, in_order=in_order)
-    if layers and layers[1] != run:
-        raise AssertionError(f"layers {layers[1]} bytes apart do not follow runs of {run}")
-    run *= layers[0] if layers else 1
+    for count, stride in layers:
+        if stride != run:
+            raise AssertionError(f"layers {stride} bytes apart do not follow runs of {run}")
+        run *= count
     lines = -(-run // LINE_BYTES) + 1
     lines += lines % 8 == 0  # otherwise the panel's runs share L1 cache sets
     size = lines * LINE_BYTES
@@ -69,10 +63,10 @@ def dense_panel(
     together = prod(digits[k][0] for k in inside)
     size_bytes = size + 2 * LINE_BYTES
     if len(digits) == 1:
-        return Panel(columns[0][1], together, size_bytes, separate=separate)
+        return Panel(columns[0][1], together, size_bytes)
     runs = runs or [(1, 0, 0)]
     on_both = (OffsetTable(tuple((n, d) for n, d, _ in runs)), OffsetTable(tuple((n, p) for n, _, p in runs)))
-    return Panel(OffsetTable(tuple(columns)), together, size_bytes, *on_both, separate)
+    return Panel(OffsetTable(tuple(columns)), together, size_bytes, *on_both)
 
 
 def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:

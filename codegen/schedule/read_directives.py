@@ -10,22 +10,21 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from codegen.schedule.directives import (
+    KINDS,
     Assemble,
     Directive,
     Gather,
     Groups,
-    LanesBeyond,
     Reorder,
-    Stage,
     Table,
     Vectorize,
 )
 from codegen.support.errors import ScheduleError, pointed
 
-DIRECTIVES: dict[str, Any] = {each.__name__: each for each in get_args(Directive)}
+DIRECTIVES: dict[str, Any] = {each.__name__: each for each in KINDS}
 """All directives, by name."""
 
-HELD = (Assemble, Gather, Groups, LanesBeyond, Table)
+HELD = (Assemble, Gather, Groups, Table)
 """Directives that hold what their text does not say."""
 
 MOST_CHARACTERS = 1000
@@ -119,7 +118,7 @@ def _directive(text: str, call: ast.expr) -> Directive:
     kind = _kind(text, call)
     assert isinstance(call, ast.Call), "a directive is a call"
     assert isinstance(call.func, ast.Name), "a directive has a name"
-    if kind in HELD or (kind is Stage and (call.args or call.keywords)):
+    if kind in HELD:
         _refuse(text, call, f"expected {call.func.id} as `explain` prints it, with what the copy has")
     given = {_name(text, x): _value(text, x.value) for x in call.keywords}
     if len(given) < len(call.keywords):
@@ -152,7 +151,7 @@ def _vectorize(text: str, call: ast.Call, given: dict[str, Any]) -> Vectorize:
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Whether a number, text, or a tuple has the type of a field."""
+    """Whether a value or a tuple has the type of a field."""
     if get_origin(hint) is Literal:
         return any(value == each and type(value) is type(each) for each in get_args(hint))
     if get_origin(hint) is tuple:
@@ -169,15 +168,15 @@ def _name(text: str, keyword: ast.keyword) -> str:
 
 
 def _value(text: str, node: ast.expr) -> Any:
-    """A number, text, or a tuple of them."""
+    """A number, text, a truth value, or a tuple of them."""
     match node:
-        case ast.Constant(value=int() | str() as value) if not isinstance(value, bool):
+        case ast.Constant(value=int() | str() as value):
             return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value is not True:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if type(value) is int:
             return -value
         case ast.Tuple(elts=parts):
             return tuple(_value(text, part) for part in parts)
-    _refuse(text, node, "expected a number, text or a tuple of them")
+    _refuse(text, node, "expected a number, text, True, False or a tuple of them")
 
 
 def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 from typing import Literal, TypeAlias
 
-from codegen.ir.blocks import Block
 from codegen.ir.strided_box import Side
-from codegen.schedule.shuffles import ShuffleSchedule
+from codegen.schedule.directives import KINDS, Directed, Directive, Tile
+from codegen.schedule.loops import int_size
+from codegen.schedule.shuffles import Shuffle
 from codegen.support.dataclasses import dataclass
 
 
@@ -39,102 +43,62 @@ Mode: TypeAlias = Literal[
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""
 
-Staging: TypeAlias = Literal["", "rows", "dense"]
-"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
-short result rows contiguously ("dense")."""
-
-BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
-"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally.
-
-Diagonals change both rows and columns with each block."""
-
 MOST_LOOPS = 6
 """The most outer loops of a nest. More digits become tables of offsets."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSchedule:
-    """How runs, chunks and packed bits are copied: what their directives say.
-
-    prefetch_bytes   how far ahead lines of the source are requested by chunks, and by runs and packed bits
-                     that are streamed; 0 for not at all. What is read next mostly follows in the source
-    prefetch_chunks  the distance in chunks instead, where more of them are streamed: 0.5 to 2 KiB
-    """
-
-    prefetch_bytes: int = 256
-    prefetch_chunks: int = 64
-
-    def __str__(self) -> str:
-        if self == RunSchedule():
-            return ""
-        if not self.prefetch_bytes:
-            return "no prefetches"
-        chunks = "" if self.prefetch_chunks == 64 else f" or {self.prefetch_chunks} chunks"
-        return f"prefetches {self.prefetch_bytes} bytes{chunks} ahead"
+PREFETCH_BYTES, PREFETCH_CHUNKS = 256, 64
+"""How far ahead lines of the source are requested: what is read next mostly follows there. In chunks where
+more of them are streamed: 0.5 to 2 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
-class TransposeSchedule:
-    """How a transposed copy runs; axes are listed most minor first.
+class Transpose(Directed):
+    """How a transposed copy runs: the axes that its loops join, most minor first, and its directives.
 
-    rows, columns         axes joined along the contiguous direction of the destination, and of the source
-    tile                  rows and columns per tile
-    block                 the shape of a register block
-    layers, together      an axis, or "", along which `together` tiles share one buffer
-    lines                 lines of each result row in the buffer, if long rows are staged
-    requests              with streamed dense panels: lines of the next panel's source to prefetch per line
-                          written
-    loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
-                          "layers" for panels of several layers, and the other axes
-    stage                 the buffer that tiles go through, if any
-    stream                whether full lines are stored past the cache
-    finds_lines           without a buffer: whether result rows may begin anywhere in a line, all alike
-    order                 the order of the blocks of a tile; not used with dense panels
-    prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
-    separate              with dense panels: whether each column of a block has its own address, and not one
-                          from the columns before it
-    strips                rows and columns of the caller's super-vectors, whose blocks run together; None: no
-                          size was given
+    rows, columns  axes joined along the contiguous direction of the destination, and of the source
+    layers         an axis, or "", of which panels have several iterations
+    directives     how the loops over rows, columns and layers run, in the order of their kinds
     """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    tile: tuple[int, int]
-    block: Block
+    directives: tuple[Directive, ...]
     layers: str = ""
-    together: int = 1
-    lines: int = 1
-    requests: int = 1
-    loops: tuple[str, ...] = ()
-    stage: Staging = ""
-    stream: bool = False
-    finds_lines: bool = False
-    order: BlockOrder = "columns"
-    prefetch_bytes: int = 0
-    separate: bool = False
-    strips: tuple[int, int] | None = None
 
-    def around(self, tile: tuple[int, int]) -> tuple[int, int]:
-        """Rows and columns of one iteration of the outer loops: of the larger of tiles and super-vectors.
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """All axes that its loops join."""
+        return (*self.rows, *self.columns, *([self.layers] if self.layers else []))
 
-        Super-vectors that are longer than tiles in either direction hold several of them.
+    @property
+    def together(self) -> int:
+        """Layers per panel."""
+        return next((int_size(x.size) for x in self.tiles("layer")), 1)
+
+    def changed(self, *directives: Directive, without: tuple[type[Directive], ...] = ()) -> Transpose:
+        """The same with directives instead of all others of their kinds, and of the kinds in `without`."""
+        kinds = {*map(type, directives), *without}
+        kept = (x for x in self.directives if type(x) not in kinds)
+        listed = sorted((*kept, *directives), key=lambda x: KINDS.index(type(x)))
+        return replace(self, directives=tuple(listed))
+
+    def counts(self, extents: Mapping[str, int]) -> tuple[int, int]:
+        """The numbers of joined rows and of joined columns."""
+        return prod(extents[x] for x in self.rows), prod(extents[x] for x in self.columns)
+
+    def tile(self, extents: Mapping[str, int], *, strips: bool = False) -> tuple[int, int]:
+        """Rows and columns of a tile or panel; with `strips`, of the caller's super-vectors.
+
+        Those without a size are all. If both have the same size, one level of tiles is there for both.
         """
-        strips = self.strips or tile
-        return strips if any(strip > size for strip, size in zip(strips, tile, strict=True)) else tile
+        levels = sorted(self.obeying(Tile), key=lambda x: (x.level == "strip") == strips)
+        sizes = {x.axis: int_size(x.size) for x in levels}
+        rows, columns = self.counts(extents)
+        return sizes.get("row", rows), columns if self.short else sizes.get("column", columns)
 
     def __str__(self) -> str:
-        rows, columns = " ".join(self.rows), " ".join(self.columns)
-        blocks = "short blocks" if self.block == "short" else f"blocks of {self.block} bytes"
-        text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} in {blocks}"
-        text += f" | super-vectors {self.strips[0]}x{self.strips[1]}" if self.strips else ""
-        text += f" | staged {self.stage}" if self.stage else ""
-        text += f", {self.lines} lines each" if self.lines > 1 else ""
-        text += f", {self.together} layers of {self.layers}" if self.layers else ""
-        order = "" if self.stage == "dense" else f" | blocks by {self.order}"
-        text += f" | loops {' '.join(self.loops)}{order}" if self.loops else ""
-        text += f" | prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else ""
-        begins = " from the first line of each row on" if self.finds_lines else ""
-        return text + (f" | streaming stores{begins}" if self.stream else "")
+        layers = f" | layers {self.layers}" if self.layers else ""
+        return f"rows {' '.join(self.rows)} | columns {' '.join(self.columns)}{layers}"
 
 
 STRIP = "strip"
@@ -189,7 +153,7 @@ def _shown(size: int | tuple[int, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How one nest runs.
+    """How one nest runs. Its text leaves out the directives, which the text of the nest has.
 
     mode         what the inner loops do
     outer        the loops that remain loops, outermost first
@@ -198,9 +162,11 @@ class Schedule:
                  long one. For chunks, all loops that the table covers.
     groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
-    transpose    how a transposed copy is tiled and written, for that mode
+    transpose    the loops and directives of a transposed copy, for that mode
     shuffle      how periods of the destination are assembled, for that mode
-    runs         how lines of runs, chunks and packed bits are copied
+    prefetch_bytes, prefetch_chunks
+                 how far ahead lines of the source are requested by chunks, and by runs and packed bits that
+                 are streamed; 0 for not at all
     sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
     split        whether long digits are split, and each part has a schedule of its own
     in_bytes     whether the bytes of elements are a loop, the most minor of the box
@@ -217,7 +183,7 @@ class Schedule:
     inner: tuple[str, ...]
     interleave: PackedSide = ""
     stream: bool = False
-    transpose: TransposeSchedule | None = None
+    transpose: Transpose | None = None
     strip: int | None = None
     row: str = ""
     rows: int = 1
@@ -227,8 +193,9 @@ class Schedule:
     sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
-    runs: RunSchedule = RunSchedule()
-    shuffle: ShuffleSchedule | None = None
+    prefetch_bytes: int = PREFETCH_BYTES
+    prefetch_chunks: int = PREFETCH_CHUNKS
+    shuffle: Shuffle | None = None
 
     @property
     def stripped(self) -> str:
@@ -248,15 +215,13 @@ class Schedule:
         rounded = f" | {self.sized}" if self.sized and str(self.sized) else ""
         if self.transpose:
             split = " | long digits split" if self.split else ""
-            return f"{self.mode} | {self.transpose} | others {order}{split}{rounded}"
+            return f"{self.mode} | outer {order} | {self.transpose}{split}{rounded}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
-        packed += f" | {self.shuffle}" if self.shuffle else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
         strip += f" | strips of {self.rows} of {self.row}" if ROWS in self.outer else ""
         strip += " | prefetches" if self.prefetch else ""
-        strip += f" | {self.runs}" if str(self.runs) else ""
         strip += " | bytes of elements" if self.in_bytes else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed}"
         return f"{shape}{stream}{strip}{rounded}"

@@ -8,6 +8,8 @@ which of its bytes go where.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Ahead, Assemble
-from codegen.schedule.loops import Loop
+from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.support.dataclasses import dataclass
 
@@ -27,35 +29,32 @@ NOT_COPIED = 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffleSchedule:
+class Shuffle:
     """How a copy is shuffled.
 
     period    axes along which the destination is contiguous, most minor first; a period has all of them
-    axis      the axis of which each period has `steps`; "" if the periods are not in a row
-    steps     indices of `axis` per period
-    together  periods that are assembled with the same orders at a time
-    parts     parts per register
-    register  bytes per register
-    ahead     each part prefetches the line this many bytes after it; 0 for none
+    axis      the axis of which each period has some steps; "" if the periods are not in a row
+    assemble  how periods are assembled, as rows, whose tables the nest gets
+    ahead     whether each part also requests a later line
     """
 
     period: tuple[str, ...]
     axis: str
-    steps: int
-    together: int
-    parts: int
-    register: int = LANE_BYTES
-    ahead: int = 0
+    assemble: Assemble
+    ahead: tuple[Ahead, ...] = ()
 
-    def __str__(self) -> str:
-        digits = " ".join(self.period), f"{self.steps} of {self.axis}" if self.axis else ""
-        period = " and ".join(filter(None, digits))
-        long = "" if self.register == LANE_BYTES else f" per {self.register} bytes"
-        ahead = f", {self.ahead} bytes ahead" if self.ahead else ""
-        return f"periods of {period} | {self.together} together, {self.parts} parts each{long}{ahead}"
+    def tables(self, box: StridedBox) -> tuple[OffsetTable, OffsetTable]:
+        """The tables of the parts of a period; parts that no register needs copy nothing."""
+        offsets = period_offsets(box, self.period, self.axis, int_size(self.assemble.steps))
+        begins, orders = register_parts(offsets, self.assemble.register)
+        more = self.assemble.parts - begins.shape[1]
+        begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
+        orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
+        numbers = begins.ravel().tolist(), orders.ravel().view("<i8").tolist()
+        return OffsetTable(listed=tuple(numbers[0])), OffsetTable(listed=tuple(numbers[1]))
 
 
-def shuffled_nest(box: StridedBox, how: ShuffleSchedule) -> CopyNest:
+def shuffled_nest(box: StridedBox, how: Shuffle) -> CopyNest:
     """The bytes at each index of the axis, in rows that are periods.
 
     for step in 4096: for x in 3: dst[3*step + x] = src[4*step + x_offsets[x]]
@@ -64,19 +63,8 @@ def shuffled_nest(box: StridedBox, how: ShuffleSchedule) -> CopyNest:
     axis, offsets = box.axis(how.axis) if how.axis else Axis("", 1, 0, 0), period_offsets(box, how.period)
     inside = Loop("x", len(offsets), 0, 1, src_table=OffsetTable(listed=tuple(offsets.tolist())))
     loops = Loop("step", axis.extent, axis.src, axis.dst), *[inside] * (len(offsets) > 1)
-    byte, ahead = Element("u8", 8), [Ahead(how.ahead)] * bool(how.ahead)
-    return CopyNest(loops, byte, byte, None, (_assembled(box, how), *ahead))
-
-
-def _assembled(box: StridedBox, how: ShuffleSchedule) -> Assemble:
-    """The tables of the parts of a period; parts that no register needs copy nothing."""
-    begins, orders = register_parts(period_offsets(box, how.period, how.axis, how.steps), how.register)
-    more = how.parts - begins.shape[1]
-    begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
-    orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
-    numbers = begins.ravel().tolist(), orders.ravel().view("<i8").tolist()
-    tables = OffsetTable(listed=tuple(numbers[0])), OffsetTable(listed=tuple(numbers[1]))
-    return Assemble("step", how.together, how.steps, how.register, how.parts, tables)
+    byte, assemble = Element("u8", 8), replace(how.assemble, tables=how.tables(box))
+    return CopyNest(loops, byte, byte, None, (assemble, *how.ahead))
 
 
 def period_offsets(

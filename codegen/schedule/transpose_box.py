@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir.blocks import TRANSPOSED_BLOCKS, Block
+from codegen.ir.blocks import TRANSPOSED_BLOCKS, Block, block_shape
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.schedule.schedule import TransposeSchedule
+from codegen.schedule.directives import Directive, LanesBeyond, Tail, Vectorize
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -58,9 +58,10 @@ class TransposeBox:
         """Elements per line."""
         return LINE_BYTES // self.width
 
-    def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
-        """The numbers of joined rows and of joined columns."""
-        return size_of(list(map(self.axis, cut.rows))), size_of(list(map(self.axis, cut.columns)))
+    @property
+    def extents(self) -> dict[str, int]:
+        """The extent of each digit."""
+        return {x.name: x.extent for x in self.axes}
 
     def axis(self, name: str) -> Axis:
         """The digit with that name."""
@@ -100,6 +101,12 @@ class TransposeBox:
             few = rows * self.width <= 2 * LANE_BYTES and self.width in TRANSPOSED_BLOCKS["16x64"][2]
             return "16x64" if few and self.is_special else "64x64"
         return "64x16" if columns * self.width >= LANE_BYTES else None
+
+    def blocks(self, block: Block) -> tuple[Directive, ...]:
+        """The directives of blocks: those of source rows shorter than a lane have a lane of each row."""
+        rows, columns = block_shape(self.width, "64x16" if block == "short" else block)
+        lanes = Vectorize((("row", rows), ("column", columns))), Tail("row", "clamp")
+        return (*lanes, LanesBeyond() if block == "short" else Tail("column", "clamp"))
 
 
 def prefixes(chain: list[Axis]) -> list[tuple[Axis, ...]]:

@@ -1,4 +1,4 @@
-"""Size the tiles of a transposed copy, and order the loops around them."""
+"""Order the loops of a transposed copy: those around its tiles, and those over the blocks of a tile."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
+from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile, Reorder, Stage, Tile
+from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import BlockOrder, Schedule, TileSize, TransposeSchedule, VectorSize
-from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
-from codegen.schedule.transpose_strips import MOST_PANEL_LINES, given_size, in_strips
+from codegen.schedule.schedule import Schedule, TileSize, Transpose, VectorSize
+from codegen.schedule.transpose_box import DENSE_BYTES, TransposeBox
+from codegen.schedule.transpose_tiles import given_size, panel_tiles, tiles_of_lines
 
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
@@ -24,21 +26,18 @@ MANY_REGISTERS = 32
 times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
-def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
+def scheduled(box: TransposeBox, cut: Transpose, threads: int, size: VectorSize | None) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
-    tile = size if isinstance(size, TileSize) else None
-    if tile:
-        cut = _resized(box, cut, (tile.rows, tile.columns))
-    taken = (*cut.rows, *cut.columns, cut.layers)
-    others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
-    if threads > 1 and not tile:
-        cut = _shared(box, cut, size_of(others), threads)
-    cut = _in_blocks(box, cut, even=size is None, given=tile is not None)
-    if isinstance(size, int | tuple):
-        cut = in_strips(box, cut, size if isinstance(size, tuple) else (size, size))
-    cut = with_loops(box, cut, threads)
+    if cut.dense and isinstance(size, TileSize):
+        cut = _with_columns(box, cut, size.columns)
+    others = [x for x in box.axes if x.name not in cut.axes]
+    find, order = (panel_tiles, _with_panel_loops) if cut.dense else (tiles_of_lines, _with_loops)
+    tiles = find(box, cut, others, threads, size)
+    cut = order(box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, threads)
+    names = {x.name for x in others}
+    outer = tuple(name for name in cut.order if name in names)
     given = None if size is None else given_size(box, cut, size)
-    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=given)
+    return Schedule("transpose", outer, (), transpose=cut, sized=given)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
@@ -54,8 +53,8 @@ TRIPS_PER_THREAD = 8
 """Trips of the parallel loop for each thread, so that shares are about even."""
 
 
-def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> TransposeSchedule:
-    """The schedule with its loops around blocks, and the order of the blocks.
+def _with_loops(box: TransposeBox, cut: Transpose, others: list[Axis], threads: int) -> Transpose:
+    """The cut with its loops around blocks, and the order of the blocks.
 
     Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
     tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
@@ -63,32 +62,80 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     staged, the tiles of rows of a panel follow each other: the bytes after the last full line of a result row
     wait in the panel for the next tile.
     """
-    if cut.stage == "dense":
-        loops = _in_order(_panel_steps(box, cut), threads)
-        separate = machine().registers < MANY_REGISTERS
-        return replace(cut, loops=loops, separate=separate, requests=_requests(box, cut))
-    rows, columns = (tuple(map(box.axis, names)) for names in (cut.rows, cut.columns))
-    taken = (*cut.rows, *cut.columns)
-    steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
-    tall, wide = cut.around(cut.tile)
-    if cut.block != "short" or (cut.stage and not steps):
-        steps["columns"] = wide * box.source_width, -(-size_of(columns) // wide)
-    if not cut.stage:
-        steps["rows"] = _row_step(rows, tall), -(-size_of(rows) // tall)
-    innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
-    loops = _in_order(steps, threads, innermost)
-    if cut.stage:
-        order: BlockOrder = "rows" if cut.block == "16x64" else "columns"
-        return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
-    order = _block_order(box, cut)
-    is_far = order == "rows" and cut.block == "64x64" and box.source_width == box.width
-    ahead = FAR_PREFETCH_BYTES if is_far else 0
-    return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
+    (rows, columns), steps = cut.counts(box.extents), _steps(others)
+    (row, *_), across = cut.tiles("row"), cut.tiles("column")[:1]
+    for x in across:
+        wide = columns if cut.short else int_size(x.size)
+        steps[x.index] = wide * box.source_width, -(-columns // wide)
+    if cut.stream and not cut.short:
+        cut = cut.changed(PrefetchTile())
+    if cut.staged:
+        outer = *_in_order(steps, threads), row.index
+        return in_blocks(cut, outer, along_rows=cut.lanes["row"] < box.side)
+    tall = int_size(row.size)
+    steps[row.index] = _row_step(tuple(map(box.axis, cut.rows)), tall), -(-rows // tall)
+    innermost = () if cut.stream else (row.index, *(x.index for x in across))
+    along_rows, wide_blocks = _runs_along_rows(box, cut), _has_wide_blocks(box, cut)
+    diagonal = wide_blocks and not cut.stream and not along_rows
+    diagonal = diagonal and (box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES))
+    if along_rows and wide_blocks and box.source_width == box.width:
+        cut = cut.changed(Ahead(FAR_PREFETCH_BYTES))
+    return in_blocks(cut, _in_order(steps, threads, innermost), along_rows=along_rows, diagonal=diagonal)
 
 
-def with_outer_loops(cut: TransposeSchedule, names: tuple[str, ...]) -> TransposeSchedule:
-    """The schedule with more loops around all others."""
-    return replace(cut, loops=(*names, *cut.loops))
+def in_blocks(
+    cut: Transpose, outer: tuple[str, ...], *, along_rows: bool = False, diagonal: bool = False
+) -> Transpose:
+    """The cut with blocks down the columns first, along the rows first, or diagonally, inside outer loops.
+
+    Diagonals change both rows and columns with each block.
+    """
+    down = ("row", "column") if along_rows else ("column", "row")
+    inner = [x for axis in down for x in cut.tiles(axis)[1:]]
+    order = Reorder((*outer, *(x.index for x in inner), *(("row",) if cut.short else down)))
+    return cut.changed(order, *[Diagonal()] * diagonal, without=(Diagonal,))
+
+
+def _with_panel_loops(box: TransposeBox, cut: Transpose, others: list[Axis], threads: int) -> Transpose:
+    """The same for panels of short result rows; a loop over one panel is innermost."""
+    steps, (_, columns), (_, wide) = _steps(others), cut.counts(box.extents), cut.tile(box.extents)
+    for x in cut.tiles("layer"):
+        layers = box.axis(cut.layers)
+        steps[x.index] = abs(layers.src) * cut.together, -(-layers.extent // cut.together)
+    panels = -(-columns // wide)
+    steps[cut.tiles("column")[0].index] = wide * box.source_width if panels > 1 else 0, panels
+    requests = PrefetchTile(_requests(min(wide, columns) * box.source_width))
+    cut = cut.changed(Stage(separate=machine().registers < MANY_REGISTERS), requests)
+    return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
+
+
+def _with_columns(box: TransposeBox, cut: Transpose, columns: int) -> Transpose:
+    """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
+
+    Panels keep more digits if blocks would not be full otherwise.
+    """
+    rows, wide = cut.counts(box.extents)
+    most = columns // wide
+    if columns < wide:
+        for kept in range(len(cut.columns), 0, -1):
+            fewer = replace(cut, columns=cut.columns[:kept], layers="")
+            wide = fewer.counts(box.extents)[1]
+            block = box.block(rows, wide)
+            if block is None:
+                break
+            cut = fewer.changed(Tile("column", wide, "panel"), *box.blocks(block), without=(LanesBeyond,))
+            if wide <= columns:
+                break
+    layers = (replace(x, size=min(cut.together, most or cut.together)) for x in cut.tiles("layer"))
+    if len(cut.columns) > 1:
+        return cut.changed(*cut.tiles("column"), *layers)
+    most = max(DENSE_BYTES // (rows * box.width) // box.side * box.side, box.side)
+    return cut.changed(Tile("column", min(columns, most), "panel"), *layers)
+
+
+def _steps(others: list[Axis]) -> dict[str, tuple[int, int]]:
+    """Source bytes from one iteration to the next, and iterations, of each axis."""
+    return {x.name: (abs(x.src), x.extent) for x in others}
 
 
 def _in_order(
@@ -104,29 +151,17 @@ def _in_order(
     return tuple(loops)
 
 
-def _panel_steps(box: TransposeBox, cut: TransposeSchedule) -> dict[str, tuple[int, int]]:
-    """The same for loops over panels of short result rows; one that runs once is innermost."""
-    taken, panels = (*cut.rows, *cut.columns, cut.layers), -(-box.counts(cut)[1] // cut.tile[1])
-    steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
-    for x in box.axes:
-        if x.name == cut.layers:
-            steps["layers"] = abs(x.src) * cut.together, -(-x.extent // cut.together)
-    steps["columns"] = cut.tile[1] * box.source_width if panels > 1 else 0, panels
-    return steps
-
-
-def _requests(box: TransposeBox, cut: TransposeSchedule) -> int:
-    """Lines to prefetch per line written: short source rows touch more lines than they fill.
+def _requests(row_bytes: int) -> int:
+    """Lines to prefetch per line written, for source rows of a panel: short ones touch more than they fill.
 
     Rounded up, at least 2: the partial lines at both ends of a run request none, and the rows at the end of a
     panel would be left (u32 [4000,28,80] (0,2,1), Zen 4, 2026-11: 0.57 of memcpy with 1, 0.85 with 2).
     """
-    row_bytes = min(cut.tile[1], box.counts(cut)[1]) * box.source_width
     touched = -(-row_bytes // LINE_BYTES) + 1
     return -(-touched * LINE_BYTES // row_bytes)
 
 
-def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
+def _runs_along_rows(box: TransposeBox, cut: Transpose) -> bool:
     """By rows, except for blocks of large elements: diagonally where rows of either side share cache sets.
 
     Blocks by rows fill the lines of a result row one after the other. Blocks of bytes are so large that the
@@ -139,23 +174,27 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     2026-11: u32 [4096,4112] (1,0) 1.29 of memcpy by rows, 1.65 by columns; u16 [8192,4128] 1.03 and 1.35).
     Bytes gain nothing, and elements of 16 bytes lose a tenth on AVX2.
     """
-    if cut.block == "short" or (cut.stream and cut.block == "64x64"):
-        return "columns"
+    wide = _has_wide_blocks(box, cut)
+    if cut.short or (cut.stream and wide):
+        return False
     if cut.stream and box.width >= WIDE_BYTES and not shares_sets(box, SHARING_BYTES):
-        return "columns"
+        return False
     if cut.stream and 1 < box.width < WIDE_BYTES and _single_lines_wait(box, cut):
-        return "columns"
-    if cut.block != "64x64" and box.width > 1 and _nearly_shares_sets(box):
-        return "columns"
-    if cut.block != "64x64" or (box.width <= 2 and not box.converts):
-        return "rows"
-    return "diagonals" if box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES) else "columns"
+        return False
+    if not wide and box.width > 1 and _nearly_shares_sets(box):
+        return False
+    return not wide or (box.width <= 2 and not box.converts)
 
 
-def _single_lines_wait(box: TransposeBox, cut: TransposeSchedule) -> bool:
+def _has_wide_blocks(box: TransposeBox, cut: Transpose) -> bool:
+    """Whether blocks have lines of both sides."""
+    return min(cut.lanes.values()) == box.side
+
+
+def _single_lines_wait(box: TransposeBox, cut: Transpose) -> bool:
     """Whether result rows share cache sets, and the first cache holds a line of each source row of a tile."""
     sets = SET_BYTES // max(gcd(box.row.src, SET_BYTES), LINE_BYTES)
-    return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile[0]
+    return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile(box.extents)[0]
 
 
 def _nearly_shares_sets(box: TransposeBox) -> bool:
@@ -172,96 +211,3 @@ def _row_step(rows: tuple[Axis, ...], count: int) -> int:
         if joined > count:
             return abs(row.src) * count * row.extent // joined
     return max(abs(row.src) for row in rows)
-
-
-def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool, given: bool) -> TransposeSchedule:
-    """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
-
-    Tiles without a buffer are literals of the kernel. With super-vectors of the caller's size they are not
-    made even, and do not depend on the box; neither do panels of a given size.
-    """
-    (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
-    if cut.stage != "dense":
-        if even and cut.stream and not cut.stage and cut.block != "short":
-            rows, columns = _even(all_rows, rows), _even(all_columns, columns)
-        wide = all_columns if cut.block == "short" else -(-columns // box.side) * box.side
-        return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
-    rows = min(-(-rows // box.side) * box.side, all_rows)
-    if not given:
-        columns = -(-all_columns // -(-all_columns // columns))
-    columns = -(-columns // box.side) * box.side
-    return replace(cut, tile=(rows, columns if given else min(columns, all_columns)))
-
-
-MOST_EVEN = 4
-"""The most tiles in a direction that are made even; a narrow last one matters little among more."""
-
-
-def _even(count: int, tile: int) -> int:
-    """The size of even tiles, if there are few: a tile requests as many columns of the next as it has itself.
-
-    64, 48 -> 32    300, 96 -> 75    1000, 96 -> 96    10, 96 -> 96
-    """
-    tiles = -(-count // tile)
-    return -(-count // tiles) if 1 < tiles <= MOST_EVEN else tile
-
-
-def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
-    """Tiles of the caller's size, limited so that their buffer stays in cache."""
-    rows, columns = size
-    if cut.stage == "rows":
-        lines = min(-(-rows // box.side), MOST_PANEL_LINES)
-        return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS)), lines=lines)
-    if cut.stage == "dense":
-        return _resized_panels(box, cut, columns)
-    return replace(cut, tile=(rows, columns))
-
-
-def _resized_panels(box: TransposeBox, cut: TransposeSchedule, columns: int) -> TransposeSchedule:
-    """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
-
-    Panels keep more digits if blocks would not be full otherwise.
-    """
-    rows, wide = box.counts(cut)
-    if cut.layers and columns >= wide:
-        cut = replace(cut, together=min(cut.together, columns // wide))
-    elif columns < wide:
-        for kept in range(len(cut.columns), 0, -1):
-            fewer = replace(cut, columns=cut.columns[:kept], layers="", together=1)
-            wide = box.counts(fewer)[1]
-            block = box.block(rows, wide)
-            if block is None:
-                break
-            cut = replace(fewer, block=block, tile=(cut.tile[0], wide))
-            if wide <= columns:
-                break
-    if len(cut.columns) > 1:
-        return cut
-    most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
-    return replace(cut, tile=(cut.tile[0], min(columns, most)))
-
-
-def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
-    """Narrower tiles if there would be too few for all threads."""
-    rows, columns = box.counts(cut)
-    across = -(-columns // cut.tile[1])
-    if cut.layers:
-        extent = box.axis(cut.layers).extent
-        return replace(cut, together=max(1, min(cut.together, others * extent // (4 * threads))))
-    tiles = others * -(-rows // cut.tile[0]) * across
-    if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
-        return cut
-    if cut.stage != "dense":
-        return _halved(box, cut, others, threads)
-    wanted = -(-columns * tiles // (4 * threads * across))
-    return replace(cut, tile=(cut.tile[0], max(-(-wanted // box.side) * box.side, box.side)))
-
-
-def _halved(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
-    """Half the columns, as long as there are too few tiles, so that sizes of tiles stay few."""
-    rows, columns = box.counts(cut)
-    while cut.tile[1] >= 2 * box.side:
-        if others * -(-rows // cut.tile[0]) * -(-columns // cut.tile[1]) >= 4 * threads:
-            break
-        cut = replace(cut, tile=(cut.tile[0], cut.tile[1] // 2 // box.side * box.side))
-    return cut

@@ -35,8 +35,8 @@ def test_keywords_of_copies() -> None:
     one, other = (
         tj.explain(np.zeros((120, 100), "f4"), F4.T, virtual_vector_size=size).schedule for size in (16, 32)
     )
-    assert "super-vectors 16x16" in one
-    assert "super-vectors 32x32" in other
+    assert 'Tile("row", 16, level="strip"), Tile("column", 16, level="strip")' in one
+    assert 'Tile("row", 32, level="strip"), Tile("column", 32, level="strip")' in other
     sized = tj.explain("{1,0:T(8,128)}", F4, specialize="sizes").source
     assert sized != tj.explain("{1,0:T(8,128)}", F4).source
     with pytest.raises(tj.LayoutError, match="specialize"):

@@ -146,8 +146,9 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (TRANSPOSE + ", Stage()", 'Stage needs Stream("headed")'),
         (TRANSPOSE + ', Stream("given")', "needs result rows at multiples of 64 bytes"),
         (TRANSPOSE + ", PrefetchTile()", "PrefetchTile needs tiles of rows and columns, and Stream"),
-        (TRANSPOSE + ", LanesBeyond()", "expected LanesBeyond as `explain` prints it"),
-        (TRANSPOSE + ", Stage(run_columns=3)", "expected Stage as `explain` prints it"),
+        (TRANSPOSE + ", LanesBeyond()", "this copy does not take LanesBeyond()"),
+        (TRANSPOSE + ', Table("src")', "expected Table as `explain` prints it"),
+        (TRANSPOSE + ", Stage(run_columns=3)", "Stage takes separate"),
         (
             STAGED.replace('"column_tile", "row_tile"', '"row_tile", "column_tile"'),
             "Stage needs row_tile as the",
@@ -241,6 +242,18 @@ def test_texts_that_ran_for_ever_or_lost_bytes_are_refused(arrays: str, schedule
         with pytest.raises(tj.ScheduleError):
             tj.copyto(z, x, schedule=text)
         assert not z.any()
+
+
+def test_panels_have_one_stage_with_either_addressing() -> None:
+    x = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
+    own = tj.explain(np.zeros((4000, 12), np.uint16), x.T).directives
+    stage = next(each for each in ("Stage(separate=True)", "Stage()") if each in own)
+    for addressing in ("Stage()", "Stage(separate=True)"):
+        z = np.zeros((4000, 12), np.uint16)
+        tj.copyto(z, x.T, schedule=own.replace(stage, addressing))
+        np.testing.assert_array_equal(z, x.T)
+    with pytest.raises(tj.ScheduleError, match="panels of short result rows need Stage"):
+        tj.copyto(z, x.T, schedule=own.replace(f"{stage}, ", "").replace(', Stream("headed")', ""))
 
 
 def test_the_largest_part_of_a_copy_has_the_schedule() -> None:

@@ -47,12 +47,12 @@ def _nothing_remembered() -> None:
 
 
 def transpose(columns: int = COLUMNS, **options: Any) -> str:
-    """The schedules of a transpose, as text."""
+    """The schedules of a transpose, as text, with their directives."""
     stop = 4 * ROWS * columns
     src = strided_map((columns, ROWS), (4, 4 * columns), (0, stop), element_bits=32)
     dst = strided_map((columns, ROWS), (4 * ROWS, 4), (0, stop), element_bits=32)
     program = compile_copy(CopyRequest(src, dst, U32, U32, options=CopyOptions(**options)))
-    return "\n".join(str(step.schedule) for step in program.steps)
+    return "\n".join(f"{step.schedule}\n{step.nest}" for step in program.steps)
 
 
 def at(position: int) -> str:

@@ -1,0 +1,56 @@
+"""Schedules of transposes: what the choice writes is what it reads again."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.passes.make_nest import make_nest
+from codegen.schedule.check_directives import check_directives
+from codegen.schedule.choose_transpose import transpose_schedule
+from codegen.schedule.schedule import TileSize, VectorSize
+from codegen.schedule.transpose_box import TransposeBox
+from codegen.schedule.transpose_loops import scheduled
+
+SIZES: tuple[VectorSize | None, ...] = (None, 48, (32, 256), (1 << 12, 40), TileSize(64, 200))
+EXTENTS = 2, 3, 5, 12, 17, 40, 64, 300, 1024, 4096
+
+
+def permuted_box(seed: int) -> StridedBox:
+    """A permuted array: the source is contiguous along the first axis, the destination along the last."""
+    rng = np.random.default_rng(seed)
+    bits = int(rng.choice([8, 16, 32, 64, 128]))
+    extents = [int(n) for n in rng.choice(EXTENTS, size=rng.integers(2, 5))]
+    while prod(extents) > 1 << 20:
+        extents[extents.index(max(extents))] //= 3
+    order = [0, *(1 + rng.permutation(len(extents) - 1)).tolist()]
+    axes = []
+    for k, extent in enumerate(extents):
+        dst, src = prod(extents[k + 1 :]), prod(extents[x] for x in order[: order.index(k)])
+        axes.append(Axis("ijkl"[k], extent, src * bits // 8, dst * bits // 8))
+    element = Element(f"u{bits}", bits)
+    return StridedBox(tuple(axes), 0, 0, element, element)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_schedules_are_scheduled_as_themselves(seed: int) -> None:
+    """The search changes a directive of a schedule, and schedules the result."""
+    box = permuted_box(seed)
+    for size, threads, stream in product((None, TileSize(64, 200)), (1, 4), (False, True)):
+        found = transpose_schedule(box, stream=stream, threads=threads, size=size)
+        if found and found.transpose:
+            again = scheduled(TransposeBox.of(box), found.transpose, threads, size)
+            assert str(again) == str(found), (box, size, threads)
+            assert found.transpose.changed(*found.transpose.directives) == found.transpose
+
+
+@pytest.mark.parametrize("seed", range(40, 80))
+def test_passes_can_obey_all_schedules(seed: int) -> None:
+    box = permuted_box(seed)
+    for size, threads, stream in product(SIZES, (1, 4), (False, True)):
+        if found := transpose_schedule(box, stream=stream, threads=threads, size=size):
+            check_directives(make_nest(box, found))
