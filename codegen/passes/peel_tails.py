@@ -10,8 +10,7 @@ from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
-from codegen.passes.line_heads import line_head
-from codegen.passes.lines import streaming
+from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
