@@ -150,7 +150,8 @@ def _packed(made: _Scalar, store: Store, load: Load) -> Body:
     to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
     packs, bits = written < read, min(written, read)
     steps = [(n, made.step(at if packs else to, axis)) for axis, n in made.lanes.items() if n > 1]
-    loose = next(placed(tuple(Lane(n, step, step) for n, step in steps), "src", 1))
+    found = tuple(placed(tuple(Lane(n, step, step) for n, step in steps), "src", 1))
+    loose = found[0 if [*found[0].order] == sorted(found[0].order) else -1]  # rows may be adjacent
     if loose.first:  # codes that go backward are rows of one
         ((count, step),) = steps
         loose = Placed((count, 1), (step, 1), 0, ())

@@ -41,6 +41,8 @@ ADJACENT = moved(affine(column=64, row=8), affine(column=4, row=32), 32)
 SHORT = moved(affine(column=64, row=1), affine(column=1, row=13), 8)
 NIBBLE = applied("cast", moved(affine(code=4), affine(x=2, code=1), 8), 4)
 CODES = View("dst_x", "dst", affine(x=1), unit_bits=1), replace(NIBBLE, array="dst_x")
+ROWS = applied("cast", moved(affine(code=4), affine(x=1, code=64), 8), 4)
+FROM_ROWS = View("dst_x", "dst", affine(x=4), unit_bits=1), replace(ROWS, array="dst_x")
 
 CASES: dict[str, tuple[Body, dict[str, int], tuple[str, ...], VectorShape]] = {
     "run": ((RUN,), {"x": 64}, ("x",), (64,)),
@@ -55,6 +57,12 @@ CASES: dict[str, tuple[Body, dict[str, int], tuple[str, ...], VectorShape]] = {
     ),
     "short rows": ((loop("column", 0, 13, SHORT),), {"row": 64, "column": 16}, ("row",), (16, 64)),
     "codes": ((loop("code", 0, 2, *CODES),), {"x": 64, "code": 2}, ("x",), (64,)),
+    "codes from adjacent rows": (
+        (loop("code", 0, 8, *FROM_ROWS),),
+        {"x": 64, "code": 8},
+        ("x",),
+        (256,),
+    ),
 }
 """Scalar statements, with inner loops; the lanes; the loops around; the shape of what is stored."""
 
