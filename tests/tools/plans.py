@@ -37,7 +37,7 @@ from codegen.pipeline.proofs import prove_launch
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.verify import verify_copy
 from codegen.runtime.launch import Launch
-from codegen.schedule.check_directives import check_directives
+from codegen.schedule.check_nest import check_nest
 from codegen.schedule.machine import REGISTERS, Machine, described
 from codegen.schedule.schedule import Schedule, VectorSize
 from tests.tools.strategies import Pick, chance, one_of
@@ -244,7 +244,7 @@ def _check(program: CopyProgram, seen: Seen, *, whole: bool) -> None:
         seen.counts["misaligned"] += launch.misaligned is not None
         if not is_joined(launch):
             check_axes(launch.step.box, schedule)
-            check_directives(launch.step.nest)
+            check_nest(launch.step.nest)
         kind = launch.step.kernel.name, type(launch.calls)
         if whole or kind not in seen.proven:
             seen.proven.add(kind)

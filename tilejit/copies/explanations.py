@@ -89,6 +89,7 @@ class Explanation(Stages):
         lines = [f"<tilejit.Explanation {self._title}, {kernels} kernel{'s' * (kernels != 1)}>"]
         if self.steps:
             lines.append(f"  largest  {self.steps[0].schedule}")
+            lines.append(f"  runs by  {self.directives or 'no directives'}")
         if isinstance(self.program, StagedProgram):
             lines.append(f"  blocks   {self.program.staging}")
         return "\n".join(lines)

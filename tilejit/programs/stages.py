@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Protocol
 
+from codegen import compiler_lock
+
 if TYPE_CHECKING:  # stored copies load none of these
     from codegen import Kernel, Step
 
@@ -53,7 +55,8 @@ class Stages(ABC):
     @property
     def _blocks(self) -> list[str]:
         """A line that says how a copy runs in two stages, block by block; none if it runs in one pass."""
-        from codegen import StagedProgram  # which few copies need
+        with compiler_lock:
+            from codegen import StagedProgram  # which few copies need
 
         compiled = self._compiled
         return [f"blocks    {compiled.staging}\n"] if isinstance(compiled, StagedProgram) else []

@@ -10,7 +10,7 @@ import pytest
 
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.passes.make_nest import make_nest
-from codegen.schedule.check_directives import check_directives
+from codegen.schedule.check_nest import check_nest
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.schedule import TileSize, VectorSize
 from codegen.schedule.transpose_box import TransposeBox
@@ -53,4 +53,4 @@ def test_passes_can_obey_all_schedules(seed: int) -> None:
     box = permuted_box(seed)
     for size, threads, stream in product(SIZES, (1, 4), (False, True)):
         if found := transpose_schedule(box, stream=stream, threads=threads, size=size):
-            check_directives(make_nest(box, found))
+            check_nest(make_nest(box, found))
