@@ -252,7 +252,7 @@ class _Scalar:
 def _scalar(body: Body, lanes: Lanes) -> _Scalar:
     """What one iteration of a body moves, whose loops all run as lanes."""
     views, entries, starts = dict[str, View](), dict[str, Entries](), dict[str, Index]()
-    before, moving, few = list[Statement](), {*lanes}, None
+    before, moves, moving, few = list[Statement](), list[Store | Call](), {*lanes}, None
     for node in flat(body):
         match node:
             case For(axis, (first,), (last,)):
@@ -268,6 +268,11 @@ def _scalar(body: Body, lanes: Lanes) -> _Scalar:
             case Let():
                 before.append(node)
             case Store() | Call():
-                made = _Scalar(node, lanes, (), views, entries, starts, few)
+                moves.append(node)
+            case _:
+                raise AssertionError(f"super_vector: no rule for {node}")
+    if len(moves) != 1:
+        raise AssertionError(f"super_vector: expected one statement that moves elements, got {len(moves)}")
+    made = _Scalar(moves[0], lanes, (), views, entries, starts, few)
     kept = (map_indices(x, made.first) for x in before)
     return replace(made, before=tuple(kept))
