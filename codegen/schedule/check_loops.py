@@ -59,10 +59,12 @@ def check_loops(function: Function, directives: Sequence[Directive]) -> None:
     for x in directives:
         if isinstance(x, Tile) and int_size(x.size) * abs(steps[x.axis]) > FARTHEST:
             refuse(f"expected smaller tiles of a loop by {steps[x.axis]}, got {x}", x)
-        if isinstance(x, Parallel) and x.loop != outer_loop(function, directives):
-            refuse(f"expected the only outermost loop, or the one whose tiles are outermost, got {x}", x)
     for group in groups_of(function.body, directives):
         _check_group(group, directives)
+    for x in directives:
+        if isinstance(x, Parallel) and x.loop != (outer := outer_loop(function, directives)):
+            expected = f'Parallel("{outer}")' if outer else "no Parallel: threads cannot share these loops"
+            refuse(f"expected {expected}, got {x}", x)
     changed = next((x for kind in (Reorder, Tile) for x in directives if isinstance(x, kind)), None)
     if changed is not None and (problem := order_problem(function, directives)):
         refuse(problem, changed)

@@ -9,6 +9,7 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.directives import Directive, Reorder, Tail, Tile, Vectorize
 from codegen.schedule.loops import int_size
 from codegen.support.dataclasses import dataclass
+from codegen.support.lookups import expect
 
 LEVELS = ("tile", "strip")
 """The levels of tiles of a kernel's loops, outermost first."""
@@ -45,7 +46,7 @@ class LoopGroup:
     def loop(self, name: str) -> For:
         """The loop of that name, or whose tiles a loop of that name runs over."""
         axis = next((x.axis for x in self.tiles if x.index == name), name)
-        return next(loop for loop in self.loops if loop.index == axis)
+        return expect((loop for loop in self.loops if loop.index == axis), f"a loop {name}", self.names)
 
 
 def group_at(loop: For, directives: Sequence[Directive]) -> LoopGroup | None:
@@ -81,12 +82,12 @@ def orders_without_tiles(directives: Sequence[Directive]) -> tuple[Reorder, ...]
 
 
 def outer_loop(function: Function, directives: Sequence[Directive]) -> str:
-    """The loop that threads may share: the only statement, if it or its tiles stay outermost; "" if none."""
+    """The outermost loop, if threads may share it: it or its tiles are the only statement; "" if none."""
     loop = shared_loop(function)
     group = group_at(loop, directives) if loop else None
     if loop is None or (group and group.loop(group.order[0]) is not loop):
         return ""
-    return loop.index
+    return group.order[0] if group else loop.index
 
 
 def groups_of(body: tuple[Statement, ...], directives: Sequence[Directive]) -> Iterator[LoopGroup]:

@@ -105,12 +105,13 @@ class LoopKernels:
             KernelError: as for `vectorized`, or threads may not share the loop that the schedule says.
         """
         named = next((x for x in self._chosen if isinstance(x, Parallel)), None)
-        if named and not self.shared and self.options.parallel is not False:
-            with pointing(self.options.schedule or "", self._chosen):
+        if named and not self.shared:
+            fix = "pass parallel=True, or write tilejit.parallel(range(n)) in the function"
+            with pointing(self.options.schedule or "", self._chosen, fix):
                 refuse(f"expected a loop that is declared parallel, got {named}", named)
         found = tuple(x for x in self._chosen if x is not named)
-        shared = (Parallel(outer_loop(self.function, found)),) if self.shared else ()
-        return (*found, *shared) if found else ()
+        shared = (Parallel(outer_loop(self.function, found)),) if self.shared and (found or named) else ()
+        return (*found, *shared)
 
     @lazy
     def _chosen(self) -> tuple[Directive, ...]:
@@ -143,7 +144,7 @@ class LoopKernels:
         Raises:
             KernelError: as for `vectorized`, or nothing can be streamed that the schedule streams.
         """
-        if not self.directives:
+        if all(isinstance(x, Parallel) for x in self.directives):
             return self.scalar_kernel
         made, text = self._kernel(self.directives), self.options.schedule
         streams = next((x for x in self.directives if isinstance(x, Stream)), None)
