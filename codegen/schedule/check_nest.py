@@ -88,7 +88,9 @@ def _first(nest: CopyNest, kind: type[D]) -> D | None:
 
 def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
-    (order,) = nest.obeying(Reorder)
+    order, *others = nest.obeying(Reorder)
+    if others:
+        refuse(f"expected one Reorder of all loops, got {others[0]} as well", others[0])
     levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
     blocks = ["row"] if nest.short else ["row", "column"]
     check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)

@@ -212,7 +212,7 @@ class CopyNest(Directed):
 
 def shared_among_threads(nest: CopyNest) -> CopyNest:
     """The nest, whose outermost loop threads share if no directive names another one."""
-    first = () if nest.shared else map(Parallel, nest.shareable[:1])
+    first = () if nest.obeying(Parallel) else map(Parallel, nest.shareable[:1])
     return replace(nest, directives=(*nest.directives, *first))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
@@ -48,13 +49,20 @@ def read_directives(text: str, known: Mapping[str, Directive] = NOTHING) -> tupl
     try:
         calls = _calls(text)
         same = {ast.unparse(ast.parse(each, mode="eval")): directive for each, directive in known.items()}
-        return tuple(same.get(ast.unparse(call)) or _directive(text, call) for call in calls)
+        return tuple(
+            replace(same[call]) if (call := ast.unparse(each)) in same else _directive(text, each)
+            for each in calls
+        )
     except (RecursionError, MemoryError) as error:
         raise ScheduleError(_shown(text, 0, "expected directives, got deeply nested text")) from error
 
 
 class RefusedError(ScheduleError):
     """A problem, and the directive that has it; None if a directive is missing."""
+
+    def __init__(self, problem: str, directive: Directive | None) -> None:
+        super().__init__(problem)
+        self.directive = directive
 
 
 def refuse(problem: str, directive: Directive | None = None) -> NoReturn:
@@ -74,10 +82,9 @@ def pointing(text: str, directives: Sequence[Directive], fix: str = EXAMPLE) -> 
     try:
         yield
     except RefusedError as error:
-        problem, directive = error.args
         calls = zip(_calls(text), directives, strict=False)
-        at = next((_column(call) for call, each in calls if each is directive), len(text))
-        raise ScheduleError(_shown(text, at, problem, fix)) from None
+        at = next((_place(text, call) for call, each in calls if each is error.directive), len(text))
+        raise ScheduleError(_shown(text, at, str(error), fix)) from None
 
 
 def check_calls(text: str) -> None:
@@ -95,14 +102,23 @@ def _calls(text: str) -> list[ast.expr]:
     if not text.strip() or len(text) > MOST_CHARACTERS:
         size = "none" if not text.strip() else f"{len(text)} characters"
         raise ScheduleError(f"schedule: expected directives, got {size}\n  {EXAMPLE}")
+    if "\\" in text:  # Python would warn of escapes that it does not know
+        raise ScheduleError(_shown(text, text.index("\\"), "expected names without backslashes"))
     try:
-        parsed = ast.parse(f"({text}\n,)", mode="eval").body
+        parsed = ast.parse(f"[{text}\n]", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        at = (getattr(error, "offset", None) or 2) - 2
+        line, column = getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1
+        at = _starts(text)[line - 1] + column - 1 if line <= len(_starts(text)) else len(text)
         raise ScheduleError(_shown(text, at, "expected directives, separated by commas")) from error
-    if not isinstance(parsed, ast.Tuple):
+    if not isinstance(parsed, ast.List):
         raise ScheduleError(_shown(text, 0, "expected directives, separated by commas"))
     return parsed.elts
+
+
+def _starts(text: str) -> list[int]:
+    """Where each line of a text begins; the first one follows a bracket when it is parsed."""
+    ends = [match.end() for match in re.finditer(r"\r\n|\r|\n", text)]
+    return [-1, *ends]
 
 
 def _kind(text: str, call: ast.expr) -> Any:
@@ -136,7 +152,9 @@ def _directive(text: str, call: ast.expr) -> Directive:
         _refuse(text, call, f"{call.func.id} needs {missing[0]}")
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
-            _refuse(text, call, f"{name} of {call.func.id} has another type than {values[name]!r:.40}")
+            _refuse(
+                text, call, f"expected {_wanted(hint)} for {name} of {call.func.id}, got {values[name]!r:.40}"
+            )
     made: Directive = kind(**values)
     return made
 
@@ -161,6 +179,17 @@ def _fits(value: object, hint: Any) -> bool:
     return type(value) is hint
 
 
+def _wanted(hint: Any) -> str:
+    """What a field holds, for readers: int -> a number"""
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return "a tuple"
+    if args := get_args(hint):
+        return " or ".join(map(_wanted, args))
+    return {int: "a number", str: "text", bool: "True or False"}.get(hint, "nothing")
+
+
 def _name(text: str, keyword: ast.keyword) -> str:
     if keyword.arg is None:
         _refuse(text, keyword.value, "expected a name")
@@ -180,14 +209,17 @@ def _value(text: str, node: ast.expr) -> Any:
 
 
 def _refuse(text: str, node: ast.expr, problem: str) -> NoReturn:
-    raise ScheduleError(_shown(text, _column(node), problem))
+    raise ScheduleError(_shown(text, _place(text, node), problem))
 
 
-def _column(node: ast.expr) -> int:
-    """The column of a node in the first line of the text, which follows a parenthesis."""
-    return node.col_offset - 1 if node.lineno == 1 else 0
+def _place(text: str, node: ast.expr) -> int:
+    """Where a node begins in a text. Its column counts the bytes before it in its line."""
+    start = _starts(text)[node.lineno - 1]
+    before = f"[{text}"[start + 1 :].encode()[: node.col_offset]
+    return start + len(before.decode())
 
 
 def _shown(text: str, at: int, problem: str, fix: str = EXAMPLE) -> str:
-    """The problem, the text with a caret under it, and what to write."""
-    return f"schedule: {problem}\n{pointed(text, at)}\n  {fix}"
+    """The problem, the text on one line with a caret under it, and what to write."""
+    line = re.sub(r"\s", " ", text)
+    return f"schedule: {problem}\n{pointed(line, at)}\n  {fix}"

@@ -131,7 +131,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
     ("schedule", "message"),
     [
         ("Tile(", "expected directives, separated by commas"),
-        ("Tile(3, 4)", "axis of Tile has another type than 3"),
+        ("Tile(3, 4)", "expected text for axis of Tile, got 3"),
         ("Shuffle()", "expected Tile, Reorder"),
         (TRANSPOSE.replace("row=16", "row=15"), "expected a multiple of 15 lanes"),
         (
@@ -207,6 +207,37 @@ def test_a_caret_is_under_the_directive_that_is_refused(schedule: str, under: st
     assert line[caret.index("^") :].startswith(under)
     assert under or caret.index("^") == len(line)
     assert "`explain` prints" in fix
+
+
+@pytest.mark.parametrize(
+    ("schedule", "under"),
+    [
+        ('Tail("ééé", "clamp"), Tale()', "Tale()"),
+        ('\n\n  Tail("column", "clamp"),\r\n Tale()', "Tale()"),
+        (TRANSPOSE + ",\n\nTile(3)", "Tile(3)"),
+        ('Tile("row", "a\\d")', '\\d")'),
+        ('Tile("row", 64]', "]"),
+        (TRANSPOSE.replace("Reorder(", 'Reorder("a"), Reorder('), 'Reorder("a")'),
+        (
+            TRANSPOSE.replace('"row_tile", "column_tile", ', '"row_tile", "column_tile"), Reorder('),
+            'Reorder("row", "column")',
+        ),
+        (TRANSPOSE + ', Parallel("")', 'Parallel("")'),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_caret_is_under_the_mistake(schedule: str, under: str) -> None:
+    """Whatever letters and lines are before it."""
+    with pytest.raises(tj.ScheduleError) as caught:
+        tj.copyto(np.zeros((200, 300), np.uint32), U4.T, schedule=schedule)
+    _, line, caret, _ = str(caught.value).splitlines()
+    assert line[caret.index("^") :].startswith(under)
+
+
+def test_a_schedule_may_end_with_a_comma_and_have_comments() -> None:
+    z = np.zeros((200, 300), np.uint32)
+    tj.copyto(z, U4.T, schedule=TRANSPOSE + ",  # blocks of 16 x 16\n")
+    assert np.array_equal(z, U4.T)
 
 
 RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'
