@@ -88,8 +88,8 @@ def _digit(x: Loop) -> _TileLoop:
 def _next_tile(nest: CopyNest, src: str) -> Statement:
     """The view of the source where the next tile begins.
 
-    The innermost loop moves on, or begins again while the one around it moves on, and so forth. A single
-    loop ends with the same tile again.
+    The innermost loop moves on, or begins again while the one around it moves on, and so forth. With a single
+    loop, the last tile requests itself.
     """
     outermost, *inside = _tile_loops(nest)
     begin_again = {x.axis: False for x in inside}

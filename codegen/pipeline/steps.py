@@ -59,8 +59,8 @@ def step_of(
     given  directives as text, instead of those of the schedule
     """
     (nest,) = run_passes(SELECT, box, schedule, observe)
-    if given or settings().verify:
-        from codegen.schedule.check_nest import check_nest, given_nest  # which few copies need
+    if given or settings().verify:  # imported here because few copies need it
+        from codegen.schedule.check_nest import check_nest, given_nest
     if given:
         schedule = replace(schedule, given=True)
         nest = given_nest(nest, given)

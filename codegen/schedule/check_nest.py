@@ -1,6 +1,6 @@
 """Check that passes can obey the directives of a copy, whoever chose them, and read those of a user.
 
-The compiler's own schedules must pass, too: tests check every one.
+The compiler's own schedules must also pass; tests check all of them.
 """
 
 from __future__ import annotations

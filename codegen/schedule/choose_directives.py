@@ -142,7 +142,7 @@ def packed_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule
 
 
 def joined_row_nest(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyNest:
-    """Interleaved rows that are joined of several digits, and are at least a line long.
+    """Interleaved rows that join several digits, and are at least a line long.
 
     The digits after the first two in `inner` are joined to the long one. The packed side, where they leave
     gaps between lines, has a table of the lines' offsets.

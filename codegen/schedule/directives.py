@@ -274,7 +274,7 @@ D = TypeVar("D", bound=Directive)
 
 
 class Directed:
-    """What directives say: the questions that are asked of a schedule as of a nest."""
+    """Queries on a list of directives, shared by schedules and nests."""
 
     __slots__ = ()
 

@@ -17,7 +17,7 @@ PANEL_OFFSETS, RUN_OFFSETS, PANEL_RUN_OFFSETS = "panel_offsets", "run_offsets", 
 class Panel:
     """Where columns lie in a panel, and which runs leave it.
 
-    pitch        bytes from column to column; the offset of each if they are joined of several digits
+    pitch        bytes from column to column; the offset of each if they join several digits
     run_columns  contiguous columns, which are a run in the destination as in the panel
     size_bytes   of the panel: blocks may write a line beyond the last run
     runs         the offsets of runs in the destination; None if their columns are steps apart on both sides

@@ -1,4 +1,4 @@
-"""The loops of a transpose over rows, columns and layers, and what its directives need of them."""
+"""Build the nest of a transpose, including the tables its directives use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.schedule.schedule import Transpose
 def transposed_nest(box: StridedBox, cut: Transpose, around: tuple[Loop, ...]) -> CopyNest:
     """A transpose: one side has contiguous rows, the other contiguous columns.
 
-    A side that is joined of several digits gets a table of offsets. So do the rows of a panel of short result
+    A side that joins several digits gets a table of offsets. So do the rows of a panel of short result
     rows, so that few kernels serve all shapes; blocks may have more rows than the box.
     """
     rows, columns = box.digits(cut.rows), box.digits(cut.columns)

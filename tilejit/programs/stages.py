@@ -56,7 +56,7 @@ class Stages(ABC):
     def _blocks(self) -> list[str]:
         """A line that says how a copy runs in two stages, block by block; none if it runs in one pass."""
         with compiler_lock:
-            from codegen import StagedProgram  # which few copies need
+            from codegen import StagedProgram  # imported here because few copies need it
 
         compiled = self._compiled
         return [f"blocks    {compiled.staging}\n"] if isinstance(compiled, StagedProgram) else []

@@ -24,7 +24,7 @@ INTERPRETED_ELEMENTS = 64 * 64
 
 
 def problems(width: int) -> list[Problem]:
-    """Rows and columns around multiples of a line, alone and joined of several digits, with and without gaps.
+    """Rows and columns around multiples of a line, alone and joining several digits, with and without gaps.
 
     Result rows begin on lines, or anywhere in one.
     """
