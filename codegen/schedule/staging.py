@@ -167,8 +167,22 @@ class SinglePass:
         held, choice = held_element(self.target), self.choice or StageChoice()
         read, write = sizes
         return (
-            StageCopy(*inwards, self.source, held, False, read, choice.reads, into_cache=True),
-            StageCopy(*outwards, held, self.target, self.streams, write, choice.writes),
+            StageCopy(
+                *inwards,
+                source=self.source,
+                target=held,
+                virtual_vector_size=read,
+                candidate=choice.reads,
+                into_cache=True,
+            ),
+            StageCopy(
+                *outwards,
+                source=held,
+                target=self.target,
+                streams=self.streams,
+                virtual_vector_size=write,
+                candidate=choice.writes,
+            ),
         )
 
     def through(
