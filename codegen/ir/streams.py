@@ -11,7 +11,7 @@ from codegen.support.dataclasses import as_call, dataclass
 class Stream:
     """Store full lines past the cache, if the address and the number of iterations allow this form.
 
-    A directive; of several, the first that applies is taken.
+    A directive. Transposes and kernels have at most one; other copies take the first one that applies.
 
     form    given    the caller ensures that blocks fill lines
             full     all iterations fill lines, from the first one on

@@ -262,7 +262,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
 
 
 def _belongs_to_copy(directive: Directive) -> bool:
-    """Whether a directive holds what a text does not say."""
+    """Whether a text repeats a directive as it is printed: it follows from the layouts of both sides."""
     if isinstance(directive, Tile):
         return directive.level == "panel"
     return isinstance(directive, (*HELD, LanesBeyond, Prefetch, Request))

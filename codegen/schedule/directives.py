@@ -1,4 +1,4 @@
-"""Directives: how the loops of a copy or kernel run. One pass obeys each, whatever the loops do.
+"""Directives: how the loops of a copy or kernel run. Passes obey them, and choose nothing themselves.
 
 Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1)), Stream("begun")
 """
@@ -22,9 +22,10 @@ REST: Literal["rest"] = "rest"
 class Tile:
     """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.
 
-    Of two for an axis, the blocks of the first have several of the second. In a kernel, loops over blocks are
-    around all loops that have some, unless Reorder says otherwise. The size of a "panel" depends on the copy,
-    and is an argument of the kernel, as `count` is, which a loop over panels counts.
+    Of two for an axis, the second splits the blocks of the first; neither size must divide the other. In a
+    kernel, loops over blocks are around all loops that have some, unless Reorder says otherwise. The size of
+    a "panel" depends on the copy, and is an argument of the kernel, as `count` is, which a loop over panels
+    counts.
     """
 
     axis: str
@@ -57,7 +58,10 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Threads share the iterations of a loop: "entry" is the one over table entries, "block" over rows."""
+    """Threads share the iterations of a loop, such as "row_tile".
+
+    In copies, "entry" is the loop over the entries of tables, and "block" the one over assembled rows.
+    """
 
     loop: str
 

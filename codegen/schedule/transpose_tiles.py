@@ -60,8 +60,8 @@ def tiles_of_lines(
     """Tiles that are stored in place, or go through panels of long result rows, rounded up to full lines.
 
     Tiles without a panel are literals of the kernel. With super-vectors of the caller's size they are not
-    made even, and do not depend on the box. They contain super-vectors that fit in them; larger super-vectors
-    contain tiles. Without a size, there are enough tiles for all threads.
+    made even. They contain super-vectors that fit in them; larger super-vectors contain tiles. There are
+    enough tiles for all threads, unless the caller gives the size of tiles.
 
     others  the axes that are neither rows nor columns nor layers
     size    that of the caller
