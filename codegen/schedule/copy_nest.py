@@ -101,10 +101,13 @@ class CopyNest(Directed):
     def shareable(self) -> tuple[str, ...]:
         """The loops that threads may share, outermost first.
 
-        Tiles that go through a panel of long rows complete the lines of the tiles before them.
+        Each call runs some entries of a table. Other nests in bits have one thread, since iterations may
+        share bytes. Tiles that go through a panel of long rows complete the lines of the tiles before them.
         """
         if self.entries or self.obeying(Gather):
             return ("entry",)
+        if self.unit_bits == 1:
+            return ()
         if self.order:
             return self.outer[:-1] if self.staged and not self.dense else self.outer
         return tuple(x.axis for x in self.around) or tuple("block" for _ in self.obeying(Assemble))

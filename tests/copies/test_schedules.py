@@ -275,6 +275,17 @@ def test_texts_that_ran_for_ever_or_lost_bytes_are_refused(arrays: str, schedule
         assert not z.any()
 
 
+def test_threads_share_no_loop_of_packed_elements() -> None:
+    """Iterations may share bytes, so one thread runs all of them."""
+    dst, src = "s4[6,10,14]{0,1,2:E(4)}", "s4[6,10,14]{2,1,0:E(4)}"
+    explained = tj.explain(dst, src)
+    assert [x.nest.unit_bits for x in explained.steps] == [1]
+    assert "Parallel" not in explained.directives
+    assert "begin" not in explained.source.split("\n", 2)[2]
+    with pytest.raises(tj.ScheduleError, match="expected threads to share no loop"):
+        tj.explain(dst, src, schedule='Parallel("k")')
+
+
 def test_panels_have_one_stage_with_either_addressing() -> None:
     x = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
     own = tj.explain(np.zeros((4000, 12), np.uint16), x.T).directives
