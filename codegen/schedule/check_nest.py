@@ -65,6 +65,7 @@ def check_nest(nest: CopyNest) -> None:
     if not nest.order:
         _refuse_any(nest, (Stage, PrefetchTile, Diagonal, LanesBeyond), "{} needs Reorder")
         _check_lanes(nest)
+        _check_streamed_lanes(nest)
         return
     others = CopyBlock, Prefetch, Table, Groups, Assemble, Gather, Request
     _refuse_any(nest, others, "a transpose does not take {}")
@@ -140,6 +141,8 @@ def _check_panel(nest: CopyNest) -> None:
     forms = [x.form for x in nest.obeying(Stream)]
     if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.dense):
         refuse('Stage needs Stream("headed")', _first(nest, Stream) or stage)
+    if stage.separate and not nest.dense:
+        refuse(f"expected Stage() for long result rows, got {stage}", stage)
     if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
         most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
         refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", stage)
@@ -209,6 +212,20 @@ def _check_lanes(nest: CopyNest) -> None:
     _check_tail(nest, long, count)
     if len(nest.lanes) > 1 and prod(nest.lanes.values()) != count * whole:
         refuse(f"expected all iterations of the loops inside {long.axis} as lanes, got {lanes}", lanes)
+
+
+def _check_streamed_lanes(nest: CopyNest) -> None:
+    """The limits and distances of streams have a meaning in the nest."""
+    has_table = bool(nest.obeying(Table)) or any(x.src_table for x in nest.loops)
+    for x in nest.obeying(Stream):
+        if x.least < 0:
+            refuse(f"expected least of 0 or more, got {x}", x)
+        if x.least and x.form in ("given", "full", "begun"):
+            refuse(f'Stream("{x.form}") takes no least, got {x}', x)
+        if x.prefetch_bytes < 0 and not nest.goes_back:
+            refuse(f"expected prefetch_bytes of 0 or more, got {x}", x)
+        if x.entries_ahead and not has_table:
+            refuse(f"entries_ahead needs a table of chunks, got {x}", x)
 
 
 def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:

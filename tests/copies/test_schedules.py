@@ -172,6 +172,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (STAGED.replace('"headed"', '"headed", least=64'), 'expected Stream("headed") for a transpose, got'),
         (TRANSPOSE + ', Parallel("row")', "expected threads to share row_tile, column_tile, got"),
         (STAGED + ', Parallel("row_tile")', "expected threads to share column_tile, got"),
+        (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for long result rows, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "a transpose needs Reorder"),
@@ -249,6 +250,10 @@ RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'
         ("rows", RUN.replace('"shift", sizes=("rest",)', '"clamp"') + ', Stream("full")'),
         ("rows", RUN + ', Stream("given")'),
         ("rows", RUN + ', Tile("x", 2)'),
+        ("rows", RUN + ', Stream("full", entries_ahead=1000000)'),
+        ("rows", RUN + ', Stream("full", prefetch_bytes=-5)'),
+        ("rows", RUN + ', Stream("full", least=64)'),
+        ("rows", RUN + ', Stream("headed", least=-5)'),
         (
             "pairs",
             'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("staged")',
