@@ -72,6 +72,7 @@ def check_nest(nest: CopyNest) -> None:
     _check_order(nest)
     _check_blocks(nest)
     _check_panel(nest)
+    _check_scratch(nest)
     _check_streamed_tiles(nest)
 
 
@@ -143,13 +144,8 @@ def _check_panel(nest: CopyNest) -> None:
         refuse('Stage needs Stream("headed")', _first(nest, Stream) or stage)
     if stage.separate and not nest.dense:
         refuse(f"expected Stage() for long result rows, got {stage}", stage)
-    if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
-        most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
-        refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", stage)
     if nest.dense:
-        for x in nest.obeying(Tile):
-            if (x.axis, x.level) not in (("column", "panel"), ("layer", "panel"), ("column", "strip")):
-                refuse(f"expected strips of columns in a panel of short result rows, got {x}", x)
+        _check_short_rows(nest)
         return
     tile, order = nest.tiles("row")[0], _first(nest, Reorder)
     if nest.outer[-1] != tile.index or len(nest.outer) == 1:
@@ -158,6 +154,33 @@ def _check_panel(nest: CopyNest) -> None:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
     if not nest.tiles("column") and not nest.short:
         refuse('Stage needs tiles of columns, such as Tile("column", 256)', stage)
+
+
+def _check_short_rows(nest: CopyNest) -> None:
+    """A panel of short result rows has all columns, or full super-vectors of one digit; strips split it."""
+    for x in nest.obeying(Tile):
+        if (x.axis, x.level) not in (("column", "panel"), ("layer", "panel"), ("column", "strip")):
+            refuse(f"expected strips of columns in a panel of short result rows, got {x}", x)
+    column, lanes = nest.axis("column"), nest.lanes["column"]
+    panel, *_ = nest.tiles("column")
+    if panel.level != "panel":
+        refuse(f"expected a panel before its strips, got {panel}", panel)
+    for x in nest.obeying(Tile):
+        if x.count != 0:
+            refuse(f"expected no count, got {x}; the copy counts its panels", x)
+    if int_size(panel.size) >= int_size(column.extent):
+        return
+    if nest.tiles("layer") or column.dst_table:
+        refuse(f"expected a panel of all {column.extent} columns, got {panel}", panel)
+    if int_size(panel.size) % lanes:
+        refuse(f"expected all {column.extent} columns or a multiple of {lanes} lanes, got {panel}", panel)
+
+
+def _check_scratch(nest: CopyNest) -> None:
+    """Panels stay small."""
+    if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
+        most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
+        refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", _first(nest, Stage))
 
 
 def _check_streamed_tiles(nest: CopyNest) -> None:
@@ -252,8 +275,8 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
     Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
-    keep their lanes, and runs choose their streams. Panels, and directives that hold tables, such as
-    Table("src"), belong to the copy: a text repeats them as they are printed, with the same lanes.
+    keep their lanes, and runs choose their streams. Panels of any size, and directives that hold tables, such
+    as Table("src"), belong to the copy: a text repeats them with the same lanes.
 
     Raises:
         ScheduleError: it is not a list of directives, or passes cannot obey them.
@@ -262,27 +285,37 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     directives = read_directives(text, own)
     made = shared_among_threads(replace(nest, directives=directives))
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
-        for printed, each in own.items():
-            if each not in directives:
-                refuse(f"this copy needs {printed}")
-        for each in directives:
-            if _belongs_to_copy(each) and each not in own.values():
-                refuse(f"this copy does not take {each}", each)
+        for each in own.values():
+            if not any(_repeats(x, each) for x in directives):
+                refuse(f"this copy needs {each}", _first(made, type(each)))
+        for x in directives:
+            if _belongs_to_copy(x) and not any(_repeats(x, each) for each in own.values()):
+                refuse(f"this copy does not take {x}", x)
         if own and made.lanes != nest.lanes:
-            refuse(f"this copy needs {nest.obeying(Vectorize)[0] if nest.lanes else 'no Vectorize'}")
+            needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
+            refuse(f"this copy needs {needed}", _first(made, Vectorize))
         if nest.order and not made.order:
             refuse("a transpose needs Reorder")
         if not nest.order:
             _check_choices(made, nest)
         check_nest(made)
-    return with_tables(made) if made.order else made
+        made = with_tables(made) if made.order else made
+        _check_scratch(made)
+    return made
 
 
 def _belongs_to_copy(directive: Directive) -> bool:
-    """Whether a text repeats a directive as it is printed: it follows from the layouts of both sides."""
+    """Whether a text repeats a directive: it follows from the layouts of both sides."""
     if isinstance(directive, Tile):
         return directive.level == "panel"
     return isinstance(directive, (*HELD, LanesBeyond, Prefetch, Request))
+
+
+def _repeats(x: Directive, own: Directive) -> bool:
+    """Whether a directive of a text is the copy's own one; a panel may have another size."""
+    if isinstance(own, Tile):
+        return isinstance(x, Tile) and x.index == own.index
+    return x == own
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
 
@@ -301,6 +302,66 @@ def test_panels_have_one_stage_with_either_addressing() -> None:
         np.testing.assert_array_equal(z, x.T)
     with pytest.raises(tj.ScheduleError, match="panels of short result rows need Stage"):
         tj.copyto(z, x.T, schedule=own.replace(f"{stage}, ", "").replace(', Stream("headed")', ""))
+
+
+PANEL = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
+
+
+@pytest.mark.parametrize("size", [32, 96, 320, 3968, 4000, 5000])
+@pytest.mark.parametrize("at_end", [False, True])
+def test_panels_of_any_size_copy_the_same_bytes(size: int, at_end: bool) -> None:
+    src, dst = (Guarded(1 << 17).place(PANEL.nbytes, at_end=at_end) for _ in range(2))
+    x, z = src.view(np.uint16).reshape(12, 4000), dst.view(np.uint16).reshape(4000, 12)
+    x[:] = PANEL
+    for threads in (1, 3):
+        z[:] = 0
+        tj.copyto(z, x.T, schedule=panels(size), threads=threads)
+        np.testing.assert_array_equal(z, PANEL.T)
+
+
+def test_panels_of_layers_have_any_number_of_them() -> None:
+    x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
+    z = np.zeros(x.shape, np.uint8)
+    own = tj.explain(z, x).directives
+    for layers in (1, 3, 60):
+        z[:] = 0
+        tj.copyto(z, x, schedule=re.sub(r'Tile\("layer", \d+', f'Tile("layer", {layers}', own))
+        np.testing.assert_array_equal(z, x)
+
+
+def test_a_schedule_for_one_thread_runs_on_several() -> None:
+    z = np.zeros((4000, 12), np.uint16)
+    schedules = {tj.explain(z, PANEL.T, threads=threads).directives for threads in (1, 8)}
+    for schedule in schedules:
+        for threads in (1, 8):
+            z[:] = 0
+            tj.copyto(z, PANEL.T, schedule=schedule, threads=threads)
+            np.testing.assert_array_equal(z, PANEL.T)
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "message"),
+    [
+        (r'Tile\("column", \d+', 'Tile("column", 100', "expected all 4000 columns or a multiple of"),
+        (r'Tile\("column", \d+', 'Tile("column", 0', "expected tiles of 1 to"),
+        (r'level="panel"\)', 'level="panel", count=3)', "expected no count, got"),
+        (r', level="panel"\)', ")", 'this copy needs Tile("column"'),
+        (r"Vectorize\(row=\d+", "Vectorize(row=7", "this copy needs Vectorize(row="),
+    ],
+)
+def test_a_caret_is_under_a_panel_or_lanes_that_are_refused(own: str, given: str, message: str) -> None:
+    schedule = re.sub(own, given, panels(320))
+    with pytest.raises(tj.ScheduleError) as caught:
+        tj.explain(np.zeros((4000, 12), np.uint16), PANEL.T, schedule=schedule)
+    problem, line, caret, _ = str(caught.value).splitlines()
+    assert message in problem
+    assert line[caret.index("^") :].startswith("Vectorize(" if "Vectorize" in message else "Tile(")
+
+
+def panels(columns: int) -> str:
+    """A schedule of the copy of `PANEL` with panels of that many columns."""
+    own = tj.explain(np.zeros((4000, 12), np.uint16), PANEL.T).directives
+    return re.sub(r'Tile\("column", \d+', f'Tile("column", {columns}', own)
 
 
 def test_the_largest_part_of_a_copy_has_the_schedule() -> None:
