@@ -67,6 +67,11 @@ class Step:
         return (self.box, *self.joined)
 
     @property
+    def is_joined(self) -> bool:
+        """Whether one nest covers all boxes of a copy; its axes are those of a table."""
+        return self.schedule.mode == "gather" or (self.schedule.mode == "chunks" and not self.schedule.inner)
+
+    @property
     def axes(self) -> str:
         """Which axes of the boxes the loops of the kernel are."""
         return axis_names(self.nest, self.schedule, self.box)

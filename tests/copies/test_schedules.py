@@ -6,6 +6,7 @@ import re
 from random import Random
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -84,6 +85,26 @@ def test_a_printed_schedule_is_read_again(dst: Any, src: Any) -> None:
     largest = max(first.steps, key=lambda x: x.box.size_bytes)
     text = directives_of(str(largest.nest))
     assert [x.kernel.source for x in tj.explain(dst, src, schedule=text).steps] == sources
+
+
+@pytest.mark.parametrize("case", ["conversion", "relayout", "joined", "blocks"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_directives_of_a_large_copy_are_taken(case: str, threads: int) -> None:
+    """Those of two stages are of the copy in one pass; joined boxes and blocks in cache have none."""
+    bf16 = "bf16[2048,2048]{1,0:T(8,128)(2,1)}", "bf16[2048,2048]{0,1:T(8,128)(2,1)}"
+    of: dict[str, tuple[Any, Any]] = {
+        "conversion": (np.empty((1536, 4096), ml_dtypes.bfloat16), np.empty((4096, 1536), np.float32).T),
+        "relayout": bf16,
+        "joined": ("u8[8192,4096]{1,0:T(8,32)}", None),
+        "blocks": (np.empty((500, 1000, 33), np.uint16).T, np.empty((33, 1000, 500), np.uint16)),
+    }
+    casting: Any = "unsafe" if case == "conversion" else None
+    first = tj.explain(*of[case], casting=casting, threads=threads)
+    once = getattr(first.program, "direct", first.program)
+    assert bool(first.directives) != any(x.is_joined or x.box.blocks for x in once.steps)
+    again = tj.explain(*of[case], casting=casting, threads=threads, schedule=first.directives or None)
+    assert again.directives == first.directives
+    assert not first.directives or not again.schedule.startswith("blocks ")
 
 
 def test_pack_unpack_relayout_and_plans_take_schedules() -> None:

@@ -36,7 +36,6 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.proofs import prove_launch
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.verify import verify_copy
-from codegen.runtime.launch import Launch
 from codegen.schedule.check_nest import check_nest
 from codegen.schedule.machine import REGISTERS, Machine, described
 from codegen.schedule.schedule import Schedule, VectorSize
@@ -242,19 +241,13 @@ def _check(program: CopyProgram, seen: Seen, *, whole: bool) -> None:
         schedule = launch.step.schedule
         seen.counts[f"{schedule.mode} {schedule.interleave}".strip()] += 1
         seen.counts["misaligned"] += launch.misaligned is not None
-        if not is_joined(launch):
+        if not launch.step.is_joined:
             check_axes(launch.step.box, schedule)
             check_nest(launch.step.nest)
         kind = launch.step.kernel.name, type(launch.calls)
         if whole or kind not in seen.proven:
             seen.proven.add(kind)
             prove_launch(launch)
-
-
-def is_joined(launch: Launch) -> bool:
-    """Whether one nest covers all boxes of a copy; its axes are those of a table."""
-    schedule = launch.step.schedule
-    return schedule.mode == "gather" or (schedule.mode == "chunks" and not schedule.inner)
 
 
 def check_axes(box: StridedBox, schedule: Schedule) -> None:

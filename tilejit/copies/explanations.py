@@ -32,7 +32,7 @@ from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import unpack_program
 from tilejit.programs.relayout_programs import relayout_program
-from tilejit.programs.stages import Stages
+from tilejit.programs.stages import Stages, directives_of
 from tilejit.programs.tuning import (
     AUTO,
     SAME_KIND,
@@ -89,7 +89,7 @@ class Explanation(Stages):
         lines = [f"<tilejit.Explanation {self._title}, {kernels} kernel{'s' * (kernels != 1)}>"]
         if self.steps:
             lines.append(f"  largest  {self.steps[0].schedule}")
-            lines.append(f"  runs by  {self.directives or 'no directives'}")
+            lines.append(f"  runs by  {directives_of(self.steps[0]) or 'no directives'}")
         if isinstance(self.program, StagedProgram):
             lines.append(f"  blocks   {self.program.staging}")
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from codegen import compiler_lock
 
 if TYPE_CHECKING:  # stored copies load none of these
-    from codegen import Kernel, Step
+    from codegen import Kernel, StagedProgram, Step
 
 
 class Compiled(Protocol):
@@ -37,7 +37,7 @@ class Stages(ABC):
     @property
     def steps(self) -> tuple[Step, ...]:
         """The boxes of the copy, the one that moves the most elements first."""
-        return tuple(sorted(self._compiled.steps, key=_volume, reverse=True))
+        return _largest_first(self._compiled.steps)
 
     @property
     def nest(self) -> str:
@@ -55,17 +55,29 @@ class Stages(ABC):
     @property
     def _blocks(self) -> list[str]:
         """A line that says how a copy runs in two stages, block by block; none if it runs in one pass."""
+        staged = self._staged
+        return [f"blocks    {staged.staging}\n"] if staged else []
+
+    @property
+    def _staged(self) -> StagedProgram | None:
+        """The copy if it runs in two stages."""
         with compiler_lock:
             from codegen import StagedProgram  # imported here because few copies need it
 
         compiled = self._compiled
-        return [f"blocks    {compiled.staging}\n"] if isinstance(compiled, StagedProgram) else []
+        return compiled if isinstance(compiled, StagedProgram) else None
 
     @property
     def directives(self) -> str:
-        """The directives of the largest box, in the form that `schedule=` takes."""
-        copied = (step.nest.directives for step in self.steps if not step.nest.fills)
-        return ", ".join(map(str, next(copied, ())))
+        """The directives of the largest box, in the form that `schedule=` takes.
+
+        Those of a copy in two stages are the directives of the same copy in one pass. There are none, "",
+        where boxes are joined or run in blocks that stay in cache: `schedule=` takes boxes one by one.
+        """
+        staged = self._staged
+        steps = _largest_first(staged.direct.steps if staged else self._compiled.steps)
+        copied = next((step for step in steps if not step.nest.fills), None)
+        return "" if copied is None or copied.is_joined or copied.box.blocks else directives_of(copied)
 
     @property
     def source(self) -> str:
@@ -86,6 +98,16 @@ class Stages(ABC):
         """A comment for each way that boxes use the loops of a kernel: "# a = tile_i (3), row = j (128)"."""
         own = dict.fromkeys(step.axes for step in self._compiled.steps if step.kernel == kernel)
         return "".join(f"# {axes}\n" for axes in own if axes)
+
+
+def directives_of(step: Step) -> str:
+    """The directives of a box as text."""
+    return ", ".join(map(str, step.nest.directives))
+
+
+def _largest_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Steps in the order of the elements that they move."""
+    return tuple(sorted(steps, key=_volume, reverse=True))
 
 
 def _volume(step: Step) -> tuple[bool, int]:
