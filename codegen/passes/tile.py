@@ -64,7 +64,10 @@ class _Nest:
     named: bool
 
     def around(self, body: Body) -> Body:
-        """The loops around a body."""
+        """The loops around a body; those that the order lacks stay as they are, inside the others."""
+        for loop in reversed(self.group.loops):
+            if loop.index not in self.group.order:
+                body = (replace(loop, body=body),)
         views = _views(self.group)
         for name in reversed(self.group.order):
             body = (self.loop(name, (*views.get(name, ()), *body)),)
