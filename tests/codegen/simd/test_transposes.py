@@ -101,6 +101,14 @@ def test_every_shape(width: int, stream: bool) -> None:
             judge(copied(shape.digits, width, stream=stream))
 
 
+def test_short_rows_in_panels() -> None:
+    """Layers of source rows shorter than a lane: an order names their rows, and columns stay inside."""
+    shape = layered(1, 65, (15,))
+    program = copied(shape.digits, 1, stream=True)
+    assert "LanesBeyond()" in str(program.launches[0].step.nest)
+    check(program, shape.digits, 1, THREE[:1])
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_alignment(width: int) -> None:
