@@ -80,7 +80,7 @@ def rest_of(body: Body, lanes: Lanes) -> Body:
 
 
 def vector_load(body: Body, lanes: Lanes) -> Load:
-    """What a super-vector loads."""
+    """The load of a super-vector."""
     made = _scalar(body, lanes)
     assert isinstance(made.move, Store), "elements are stored"
     (load,) = loads(made.move.value)
@@ -192,7 +192,7 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """What one iteration moves.
+    """The move of one iteration.
 
     move     the store or the call
     lanes    the iterations of each loop that run at once
@@ -250,7 +250,7 @@ class _Scalar:
 
 
 def _scalar(body: Body, lanes: Lanes) -> _Scalar:
-    """What one iteration of a body moves, whose loops all run as lanes."""
+    """The move of one iteration of a body whose loops all run as lanes."""
     views, entries, starts = dict[str, View](), dict[str, Entries](), dict[str, Index]()
     before, moves, moving, few = list[Statement](), list[Store | Call](), {*lanes}, None
     for node in flat(body):

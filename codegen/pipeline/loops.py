@@ -30,8 +30,8 @@ from codegen.schedule.check_loops import (
 )
 from codegen.schedule.choose_lanes import LaneSchedule, choose_lanes, given_lanes
 from codegen.schedule.choose_registers import choose_registers
-from codegen.schedule.directives import Directive
-from codegen.schedule.loop_groups import lane_directives, lanes_of, orders_without_tiles
+from codegen.schedule.directives import Directive, lanes_of
+from codegen.schedule.loop_groups import lane_directives, orders_without_tiles
 from codegen.schedule.machine import machine
 from codegen.schedule.read_directives import pointing
 from codegen.schedule.registers import RegisterSchedule

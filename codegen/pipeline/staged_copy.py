@@ -70,7 +70,7 @@ def _staged(
 def _chooser(
     direct: CopyProgram, copy: SinglePass, permuted: PermutedMap | None
 ) -> Callable[[SinglePass], Staging | None]:
-    """What chooses the stages of such a copy; imported when needed, since few processes need several."""
+    """The function that chooses the stages of such a copy, imported when a process needs it."""
     with compiler_lock:
         if permuted:
             from codegen.schedule.choose_permuted import period_staging

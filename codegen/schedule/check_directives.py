@@ -9,8 +9,7 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from codegen.ir.streams import Stream
-from codegen.schedule.directives import Ahead, CopyBlock, Directive, Reorder, Tail, Tile, Vectorize
-from codegen.schedule.loop_groups import lanes_of
+from codegen.schedule.directives import Ahead, CopyBlock, Directive, Reorder, Tail, Tile, Vectorize, lanes_of
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import refuse
 from codegen.schedule.vector_size import MOST_DIMS, MOST_ELEMENTS

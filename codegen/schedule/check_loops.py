@@ -13,8 +13,8 @@ from codegen.ir.streams import Stream
 from codegen.ir.visit import Loop, accesses_of, loops_of
 from codegen.schedule.check_directives import check_directives, check_names, check_order
 from codegen.schedule.choose_lanes import TAILS, LaneSchedule
-from codegen.schedule.directives import Directive, Parallel, Reorder, Tail, Tile, Vectorize
-from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, lanes_of, outer_loop
+from codegen.schedule.directives import Directive, Parallel, Reorder, Tail, Tile, Vectorize, lanes_of
+from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, outer_loop
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import pointing, read_directives, refuse
 

@@ -1,10 +1,11 @@
-"""Directives: how the loops of a copy or kernel run. Passes obey them, and choose nothing themselves.
+"""Directives: how the loops of a copy or kernel run. Passes obey them and make no choices.
 
 Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1)), Stream("begun")
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from codegen.ir.streams import Stream
@@ -277,6 +278,11 @@ KINDS: tuple[type[Directive], ...] = get_args(Directive)
 D = TypeVar("D", bound=Directive)
 
 
+def lanes_of(directives: Sequence[Directive]) -> dict[str, int]:
+    """The iterations of each loop that run at once."""
+    return {axis: count for x in directives if isinstance(x, Vectorize) for axis, count in x.lanes}
+
+
 class Directed:
     """Queries on a list of directives, shared by schedules and nests."""
 
@@ -316,7 +322,7 @@ class Directed:
     @property
     def lanes(self) -> dict[str, int]:
         """The iterations of each loop that run at once."""
-        return {axis: count for v in self.obeying(Vectorize) for axis, count in v.lanes}
+        return lanes_of(self.directives)
 
     def tail(self, axis: str) -> Tail | None:
         """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""

@@ -101,11 +101,6 @@ def groups_of(body: tuple[Statement, ...], directives: Sequence[Directive]) -> I
         yield from groups_of(group.loops[-1].body if group else node.body, directives)
 
 
-def lanes_of(directives: Sequence[Directive]) -> dict[str, int]:
-    """The iterations of each loop that run at once."""
-    return {axis: count for x in directives if isinstance(x, Vectorize) for axis, count in x.lanes}
-
-
 def tails_of(directives: Sequence[Directive]) -> dict[str, str]:
     """How the last iterations of each loop run."""
     return {x.axis: x.how for x in directives if isinstance(x, Tail)}

@@ -89,7 +89,7 @@ class Transpose(Directed):
     def tile(self, extents: Mapping[str, int], *, strips: bool = False) -> tuple[int, int]:
         """Rows and columns of a tile or panel; with `strips`, of the caller's super-vectors.
 
-        Those without a size are all. If both have the same size, one level of tiles is there for both.
+        An axis without tiles counts whole. Tiles and super-vectors of the same size share one level.
         """
         levels = sorted(self.obeying(Tile), key=lambda x: (x.level == "strip") == strips)
         sizes = {x.axis: int_size(x.size) for x in levels}

@@ -280,7 +280,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
             bounds. With "mask", such a load returns 0 and such a store is skipped.
         schedule: how the loops run, instead of the sizes, `tail` and `vectorize_at`: any of Tile, Reorder,
-            Vectorize, Tail and Stream, as in 'Tile("i", 64), Vectorize(i=16, j=16), Tail("j", "mask")'.
+            Vectorize, Tail, Stream and Parallel, as in 'Tile("i", 64), Vectorize(i=16), Tail("i", "mask")'.
             `Kernel.directives` prints those of a kernel. Loops that can't run this way are an error.
 
     Returns:
