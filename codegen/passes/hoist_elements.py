@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.analysis.bodies import flat, stored, values
@@ -13,8 +12,7 @@ from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import before, named_ends, with_ends
 from codegen.passes.new_names import NewNames
-from codegen.schedule.registers import LoopPlan, RegisterSchedule, VectorLoop
-from codegen.support.lookups import expect
+from codegen.schedule.registers import RegisterSchedule
 
 
 def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
@@ -30,29 +28,20 @@ def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
     Inside the branch the loop runs at least once, so its first iteration would read the elements anyway. A
     loop that carries values is left alone: they must exist even if no iteration runs.
     """
-    names, plans = NewNames("element"), iter(schedule.loops)
-    return replace(function, body=_body(function.body, plans, names))
+    names = NewNames("element")
 
+    def hoisted(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        made: list[Statement] = []
+        for loop in body:
+            if not isinstance(loop, For):
+                made.append(loop)
+            elif loop.size > 1:
+                made += _hoisted(loop, names) if schedule.registers(loop.index) else [loop]
+            else:
+                made.append(replace(loop, body=hoisted(loop.body)))
+        return tuple(made)
 
-def _body(body: tuple[Statement, ...], plans: Iterator[LoopPlan], names: NewNames) -> tuple[Statement, ...]:
-    made: list[Statement] = []
-    for statement in body:
-        if not isinstance(statement, For):
-            made.append(statement)
-            continue
-        plan = expect(plans, f"a plan of {statement.index}", "the registers of a function")
-        inside = _body if statement.size == 1 else _skipped
-        loop = replace(statement, body=inside(statement.body, plans, names))
-        made += _hoisted(loop, names) if isinstance(plan, VectorLoop) and loop.size > 1 else [loop]
-    return tuple(made)
-
-
-def _skipped(body: tuple[Statement, ...], plans: Iterator[LoopPlan], _: NewNames) -> tuple[Statement, ...]:
-    """A vectorized body, unchanged, after skipping the plans of its loops."""
-    for statement in flat(body):
-        if isinstance(statement, For):
-            expect(plans, f"a plan of {statement.index}", "the registers of a function")
-    return body
+    return replace(function, body=hoisted(function.body))
 
 
 def _hoisted(loop: For, names: NewNames) -> list[Statement]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field, replace
 
 from codegen.ir.building import least, minus, plus, times
@@ -13,9 +12,9 @@ from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted
-from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
+from codegen.schedule.directives import Registers
+from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
-from codegen.support.lookups import expect
 
 
 def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
@@ -32,7 +31,7 @@ def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
     A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
     If lines are streamed, a masked register handles the iterations before the first full line.
     """
-    peel = _Peel(NewNames("peel"), iter(schedule.loops))
+    peel = _Peel(NewNames("peel"), schedule)
     body = peel.body(function.body)
     return replace(function, body=body, results=tuple(map(peel.value, function.results)))
 
@@ -48,7 +47,7 @@ class _Sums:
 @dataclass(frozen=True, slots=True)
 class _Peel:
     names: NewNames
-    plans: Iterator[LoopPlan]
+    schedule: RegisterSchedule
     sums: dict[str, _Sums] = field(default_factory=dict)
     rests: dict[str, Local] = field(default_factory=dict)
 
@@ -61,12 +60,10 @@ class _Peel:
             case If(tests, then, otherwise):
                 return [If(tests, self.body(then), self.body(otherwise))]
             case For():
-                plan = expect(self.plans, f"a plan of {node.index}", "the registers of a function")
-                if isinstance(plan, TransposedLoops):
-                    return self.blocks(node, plan)
-                if isinstance(plan, VectorLoop) and node.size > 1:
-                    self.skip(node.body)
-                    return self.vector_loop(node, plan)
+                if node.size > 1 and (block := self.schedule.block(node.index)):
+                    return self.blocks(node, block)
+                if node.size > 1 and (registers := self.schedule.registers(node.index)):
+                    return self.vector_loop(node, registers)
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
                 carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
@@ -75,13 +72,6 @@ class _Peel:
                 return [replace(node, body=body, carried=carried)]
             case _:
                 return [map_values(node, self.value)]
-
-    def skip(self, body: tuple[Statement, ...]) -> None:
-        """Skip the plans of the loops of a body that stays unchanged."""
-        for statement in body:
-            if isinstance(statement, For):
-                expect(self.plans, f"a plan of {statement.index}", "the registers of a function")
-                self.skip(statement.body)
 
     def value(self, value: Value) -> Value:
         """A value outside of super-vectors, with the accumulators of peeled loops."""
@@ -115,45 +105,52 @@ class _Peel:
             self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
         return replace(strips, body=body, carried=tuple(carried))
 
-    def vector_loop(self, loop: For, plan: VectorLoop, most: int = MANY) -> list[Statement]:
+    def tail(self, axis: str) -> str:
+        """How the iterations of a loop run that fill no block; "" if there are none."""
+        tail = self.schedule.tail(axis)
+        return tail.how if tail else ""
+
+    def vector_loop(self, loop: For, registers: Registers, most: int = MANY) -> list[Statement]:
         """Full blocks of registers, then the tail; there are at most `most` iterations."""
+        lanes, count, streamed = registers.lanes, registers.count, registers.streamed
+        how = self.tail(loop.index)
         lets, first, last = named_ends(loop, self.names)
         out: list[Statement] = [*lets]
-        step, block = loop.step // loop.size, plan.lanes * plan.registers
-        once = replace(in_sizes(loop, plan.lanes, 0), lanes=plan.lanes)
-        full = replace(in_sizes(loop, block, 0), lanes=block if plan.whole else plan.lanes)
+        step, block = loop.step // loop.size, lanes * count
+        once = replace(in_sizes(loop, lanes, 0), lanes=lanes)
+        full = replace(in_sizes(loop, block, 0), lanes=block if registers.whole else lanes)
         begin = first
-        if plan.streamed:
-            made, begin = line_head(self.names, once, plan.streamed, (first, last))
+        if streamed:
+            made, begin = line_head(self.names, once, streamed, (first, last))
             head = self.live(with_ends(once, first, begin), begin)
             out += [*made, head]
             full = _going_on(full)
-            once_streamed, full = (replace(x, body=streaming(x.body, plan.streamed)) for x in (once, full))
+            once_streamed, full = (replace(x, body=streaming(x.body, streamed)) for x in (once, full))
         whole = begin
         if most >= block or loop.carried:
             whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
             out.append(with_ends(full, begin, whole))
         once = _going_on(once)
         sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape}
-        if plan.streamed and plan.registers > 1:
-            done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
+        if streamed and count > 1:
+            done = self.end(loop, "done", full_blocks_end(whole, last, step, lanes), out)
             out.append(with_ends(_going_on(once_streamed), whole, done))
             whole = done
-        if plan.tail == "mask":
-            full_before = plan.lanes if plan.streamed else block
-            if min(most, full_before - 1) < plan.lanes and not loop.carried:
+        if how == "mask":
+            full_before = lanes if streamed else block
+            if min(most, full_before - 1) < lanes and not loop.carried:
                 part = replace(once, lower=(whole,), upper=(last, plus(whole, once.step)))
                 out.append(self.live(part, last, full=False))
             else:
                 out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
-        elif plan.tail and plan.registers > 1:
-            done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
+        elif how and count > 1:
+            done = self.end(loop, "done", full_blocks_end(whole, last, step, lanes), out)
             out += self.with_sums(with_ends(once, whole, done), sums)
             whole = done
         rest: dict[str, Local] = {}
-        if plan.tail == "shift":
+        if how == "shift":
             out += self.shifted(loop, once, (first, whole, last))
-        elif plan.tail == "scalar":
+        elif how == "scalar":
             single, rest = self.scalar(loop, whole, last)
             out.append(single)
         self.sums.update({name: _Sums(held, rest.get(name)) for name, held in sums.items()})
@@ -219,7 +216,7 @@ class _Peel:
         single, _ = self.scalar(loop, whole, last)
         return [*out, If((before(whole, last, step), reached), (register,), (single,))]
 
-    def blocks(self, outer: For, plan: TransposedLoops) -> list[Statement]:
+    def blocks(self, outer: For, block: Registers) -> list[Statement]:
         """Full blocks, the inner loop's tail row by row, then the rows that do not fill a block.
 
         before:  for i step 16: for j step 64: C[j, i] = A[i, j] [16, 64]
@@ -231,44 +228,41 @@ class _Peel:
         """
         lets, first, last = named_ends(outer, self.names)
         out: list[Statement] = [*lets]
-        step = outer.step // outer.size
-        whole = self.end(outer, "whole", full_blocks_end(first, last, step, plan.side), out)
+        step, side, innermost = outer.step // outer.size, block.lanes, block.axis
+        whole = self.end(outer, "whole", full_blocks_end(first, last, step, side), out)
         name = self.names.name(outer.index)
         (inner,) = outer.body
         assert isinstance(inner, For), "a block's loops stand alone in each other"
-        rows = with_ends(outer, index_symbol(name), plus(name, plan.side * step))
-        block = For(name, (first,), (whole,), plan.side * step, self.between(rows, inner, plan, plan.between))
-        out.append(block)
+        rows = with_ends(outer, index_symbol(name), plus(name, side * step))
+        out.append(For(name, (first,), (whole,), side * step, self.between(rows, inner, innermost, side)))
         tail = with_ends(in_sizes(outer, 1, 0), whole, last)
-        if plan.row_tail:
-            out.append(replace(tail, body=self.body(tail.body)))
-        else:
-            self.skip(outer.body)
-        return out
+        return [*out, replace(tail, body=self.body(tail.body))] if self.tail(outer.index) else out
 
-    def between(self, rows: For, loop: For, plan: TransposedLoops, count: int) -> tuple[Statement, ...]:
+    def between(self, rows: For, loop: For, innermost: str, side: int) -> tuple[Statement, ...]:
         """The loops between the outer and the inner loop of a block, then these two."""
-        if count:
+        if loop.index != innermost:
             (inner,) = loop.body
             assert isinstance(inner, For), "a block's loops stand alone in each other"
             alone = in_sizes(replace(loop, body=()), 1, 0)
             outer = resized(inner, 1, 1) if loop.size > 1 else inner
             assert isinstance(outer, For)
-            return (replace(alone, body=self.between(rows, outer, plan, count - 1)),)
+            return (replace(alone, body=self.between(rows, outer, innermost, side)),)
         lets, first, last = named_ends(loop, self.names)
         out: list[Statement] = [*lets]
         step = loop.step // loop.size
-        whole = self.end(loop, "whole", full_blocks_end(first, last, step, plan.side), out)
+        whole = self.end(loop, "whole", full_blocks_end(first, last, step, side), out)
         # Statements of the inner loop have the dimensions of both.
         around = replace(rows, body=(loop,))
-        (inside,) = in_sizes(around, plan.side, 0).body
+        (inside,) = in_sizes(around, side, 0).body
         assert isinstance(inside, For)
-        lanes = with_ends(replace(in_sizes(inside, plan.side, 1), lanes=plan.side), first, whole)
+        lanes = with_ends(replace(in_sizes(inside, side, 1), lanes=side), first, whole)
         row_step = rows.step // rows.size
-        out.append(replace(rows, step=plan.side * row_step, size=plan.side, lanes=plan.side, body=(lanes,)))
-        if plan.lane_tail:
+        out.append(replace(rows, step=side * row_step, size=side, lanes=side, body=(lanes,)))
+        if self.tail(innermost):
+            registers = self.schedule.registers(innermost)
+            assert registers is not None, "the inner loop of a block has registers of its own"
             rest = with_ends(resized(loop, 1, 0), whole, last)  # type: ignore[arg-type]
-            row = tuple(self.vector_loop(rest, plan.rest, plan.side - 1))
+            row = tuple(self.vector_loop(rest, registers, side - 1))
             single = replace(rows, step=row_step, size=1, body=row)
             out.append(If((before(whole, last, step),), (single,)))
         return tuple(out)

@@ -12,25 +12,14 @@ from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import IndexValue, Load, Value
 from codegen.ir.visit import coefficient, loads, parts, values_of
-from codegen.schedule.registers import Place
-from codegen.support.dataclasses import dataclass
+from codegen.schedule.directives import Registers
 
 LEAST_ROWS, *_, MOST_ROWS = BLOCK_SIDES
 """Minimum and maximum rows per block: fewer are not worth the shuffles, more do not fit in the registers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The block of a loop: see TransposedLoops. between: the indices of the loops between it and `inner`."""
-
-    inner: For
-    between: tuple[str, ...]
-    side: int
-    columns: frozenset[Place]
-
-
-def block_of(function: Function, outer: For, register_bytes: int) -> Block | None:
-    """The block of a loop over super-vectors and the innermost one inside it; None if no array is transposed.
+def block_of(function: Function, outer: For, register_bytes: int) -> Registers | None:
+    """Blocks of a loop over super-vectors and the innermost one inside it; None if no array is transposed.
 
     for i: for j: C[j, i] = A[i, j]     C is contiguous along i, A along j: a block
 
@@ -50,8 +39,9 @@ def block_of(function: Function, outer: For, register_bytes: int) -> Block | Non
     accesses = _accesses(inner.body)
     if not all(_has_steps(a, outer, inner) for a in accesses) or any(map(_has_index, values_of(inner.body))):
         return None
-    columns = frozenset((a.array, a.subscripts) for a in accesses if _by_columns(function, a, outer, inner))
-    return Block(inner, tuple(loop.index for loop in inside[:-1]), side, columns) if columns else None
+    if not any(_by_columns(function, a, outer, inner) for a in accesses):
+        return None
+    return Registers(inner.index, side, rows=outer.index)
 
 
 def _inside(outer: For) -> list[For]:

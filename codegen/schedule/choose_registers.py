@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
+from typing import Literal
 
 from codegen.analysis.bodies import flat, full_blocks, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
@@ -15,10 +16,10 @@ from codegen.ir.values import Load, Op, Value
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
-from codegen.schedule.directives import Directive
+from codegen.schedule.directives import Directive, Registers, Tail
 from codegen.schedule.loop_groups import tails_of
 from codegen.schedule.machine import machine
-from codegen.schedule.registers import LoopPlan, RegisterSchedule, Tail, TransposedLoops, VectorLoop
+from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
 MAX_REGISTERS = 4
@@ -44,53 +45,62 @@ def choose_registers(
     """
     stream = any(isinstance(x, Stream) for x in directives)
     choice = _Choice(function, register_bytes, tails_of(directives), stream)
-    return RegisterSchedule(register_bytes, tuple(choice.plans(function.body, ())), fast)
+    choice.choose(function.body, ())
+    return RegisterSchedule((*choice.registers.values(), *choice.ends.values()), register_bytes, fast)
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The function and what is requested. blocked: the inner loops of blocks that are transposed."""
+    """The function, what is requested, and the directives so far, by the loops that they name.
+
+    blocked  the inner loops of blocks that are transposed
+    """
 
     function: Function
     register_bytes: int
     tails: Mapping[str, str]
     stream: bool
     blocked: set[str] = field(default_factory=set)
+    registers: dict[tuple[str, str], Registers] = field(default_factory=dict)
+    ends: dict[str, Tail] = field(default_factory=dict)
 
-    def plans(self, body: tuple[Statement, ...], around: tuple[str, ...]) -> Iterator[LoopPlan]:
-        """The plan of each loop of a body; `around` holds the indices of the loops around it."""
+    def choose(self, body: tuple[Statement, ...], around: tuple[str, ...]) -> None:
+        """Choose for each loop of a body; `around` holds the indices of the loops around it."""
         for loop in body:
             if isinstance(loop, For):
-                yield self.plan(loop, around)
-                yield from self.plans(loop.body, (*around, loop.index))
+                self.loop(loop, around)
+                self.choose(loop.body, (*around, loop.index))
 
-    def plan(self, loop: For, around: tuple[str, ...]) -> LoopPlan:
-        """The plan of one loop: registers for the innermost loop over super-vectors, else blocks of two."""
+    def loop(self, loop: For, around: tuple[str, ...]) -> None:
+        """Registers for the innermost loop over super-vectors, else blocks of two."""
         if loop.size > 1 and not any(isinstance(s, For) and s.size > 1 for s in flat(loop.body)):
-            return self.vector_loop(loop, around)
+            self.vector_loop(loop, around)
+            return
         block = block_of(self.function, loop, self.register_bytes)
         if block is None:
-            return None
-        self.blocked.add(block.inner.index)
-        return TransposedLoops(
-            between=len(block.between),
-            side=block.side,
-            columns=block.columns,
-            # The lines of blocks are not streamed, so those beside them aren't either.
-            rest=replace(self.vector_loop(block.inner, (*around, loop.index, *block.between)), streamed=""),
-            row_tail=self.may_leave(block.inner.index, loop.size, block.side),
-            lane_tail=self.may_leave(block.inner.index, block.inner.size, block.side),
-        )
+            return
+        self.add(block)
+        self.blocked.add(block.axis)
+        if self.may_leave(block.axis, loop.size, block.lanes):
+            self.ends[loop.index] = Tail(loop.index, "scalar")
 
-    def vector_loop(self, loop: For, around: tuple[str, ...]) -> VectorLoop:
+    def vector_loop(self, loop: For, around: tuple[str, ...]) -> None:
         """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
-        lanes, registers = lanes_and_registers(loop, self.register_bytes)
-        registers = 1 if loop.index in self.blocked else registers  # there are a few such rows
-        tail = self.tail(loop, lanes * registers)
-        streamed = ""
-        if self.stream and tail == "mask":
+        lanes, count = lanes_and_registers(loop, self.register_bytes)
+        blocked = loop.index in self.blocked  # a few rows fill no block; their lines are not streamed, either
+        count = 1 if blocked else count
+        how, streamed = self.tail(loop, lanes * count), ""
+        if self.stream and how == "mask" and not blocked:
             streamed = streamed_array(self.function, loop, around, lanes)
-        return VectorLoop(lanes, registers, tail, streamed, self.is_whole(loop, registers))
+        whole = self.is_whole(loop, count)
+        self.add(Registers(loop.index, lanes, count, whole=whole, streamed=streamed))
+        if how:
+            self.ends[loop.index] = Tail(loop.index, how)
+
+    def add(self, made: Registers) -> None:
+        """Add the registers of loops, whose names are their own."""
+        if self.registers.setdefault((made.rows, made.axis), made) != made:
+            raise AssertionError(f"{self.function.name} has several loops over {made.axis}")
 
     def is_whole(self, loop: For, registers: int) -> bool:
         """Whether LLVM splits blocks of a loop into registers as well as the compiler does.
@@ -120,7 +130,7 @@ class _Choice:
         stride = lane_stride_bytes(array, access.subscripts, loop.index, step)
         return stride in (0, ELEMENT_BYTES[array.dtype])
 
-    def tail(self, loop: For, block: int) -> Tail:
+    def tail(self, loop: For, block: int) -> Literal["", "mask", "shift", "scalar"]:
         """The tail of a loop: as directives say, "" if every iteration is in a full block."""
         how = self.tails.get(loop.index, "mask")
         if how in ("mask", "shift"):

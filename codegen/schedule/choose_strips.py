@@ -89,7 +89,7 @@ def _blocks_of(function: Function, nest: list[For], register_bytes: int) -> tupl
     inner, rows = nest[-1], (1,) * (len(nest) - 2)
     if len(nest) > 1:
         block = block_of(function, nest[-2], register_bytes)
-        if block is not None and block.inner == inner:
-            return (*rows, block.side, block.side)
+        if block is not None and block.axis == inner.index:
+            return (*rows, block.lanes, block.lanes)
     lanes, registers = lanes_and_registers(inner, register_bytes)
     return (*rows, *((1,) if len(nest) > 1 else ()), lanes * registers)

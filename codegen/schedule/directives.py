@@ -132,6 +132,28 @@ class Vectorize:
 
 
 @dataclass(frozen=True, slots=True)
+class Registers:
+    """Run the super-vectors of a loop of a kernel in blocks of registers.
+
+    lanes     lanes of a register along the loop
+    count     registers of a block
+    rows      the loop of whose iterations a block has as many as lanes: some accesses are transposed; "" if a
+              block has one row
+    whole     whether a block is one value in the source, which LLVM splits into registers
+    streamed  the array whose full lines the only store to it writes past the cache, or ""
+    """
+
+    axis: str
+    lanes: int
+    count: int = 1
+    rows: str = ""
+    whole: bool = False
+    streamed: str = ""
+
+    __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
 class Tail:
     """How the iterations of a vectorized loop run that fill no super-vector.
 
@@ -259,6 +281,7 @@ Directive: TypeAlias = (
     | Stage
     | Stream
     | Vectorize
+    | Registers
     | Tail
     | LanesBeyond
     | Table
