@@ -126,7 +126,6 @@ if _TYPE_CHECKING:
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
-    from codegen.passes.tile import tile as tile
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
@@ -136,6 +135,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.copy_request import CopyRequest as CopyRequest
     from codegen.pipeline.index_limits import limits_call as limits_call
     from codegen.pipeline.loops import Vectorized as Vectorized
+    from codegen.pipeline.loops import in_tiles as in_tiles
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import schedule_function as schedule_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
@@ -304,13 +304,12 @@ _HOMES = {
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",
-    "passes.tile": "tile",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.compile_staging": "compile_stage outgrows_caches",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
     "pipeline.index_limits": "limits_call",
-    "pipeline.loops": "Vectorized loop_kernel schedule_function vectorize_function",
+    "pipeline.loops": "Vectorized in_tiles loop_kernel schedule_function vectorize_function",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",

@@ -18,6 +18,7 @@ from codegen.analysis.numbers import Numbers
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Prefetch, ScalarArg, Statement, Store, View
 from codegen.ir.values import Value
 from codegen.support.dataclasses import dataclass
@@ -67,7 +68,7 @@ class _Check:
         end = self.unknowns.new("end", 0, self.numbers.given.trips)
         begin = self.unknowns.new("begin", 0, self.numbers.given.trips)
         self.unknowns.define(begin, [end - begin])
-        scope = Scope({"begin": begin, "end": end}, {})
+        scope = Scope({BEGIN: begin, END: end}, {})
         for argument in self.numbers.function.arguments:
             if isinstance(argument, ScalarArg) and argument.name in self.numbers.given.numbers:
                 scope.symbols[argument.name] = Affine(self.numbers.given.numbers[argument.name])

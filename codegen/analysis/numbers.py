@@ -27,6 +27,7 @@ from codegen.ir.index import (
     affine,
 )
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.names import END
 from codegen.ir.nodes import Compare, Function
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.support.dataclasses import dataclass
@@ -163,9 +164,9 @@ class Numbers:
             case Listed(values):
                 size = Affine(len(values))
             case Between():
-                size = scope.symbols["end"]
+                size = scope.symbols[END]
             case Records(kinds):
-                size = scope.symbols["end"] * len(kinds[0])
+                size = scope.symbols[END] * len(kinds[0])
         inside = index, size - index - Affine(count)
         if not self.silent and not all(self.unknowns.proves(row, scope.facts) for row in inside):
             _, last = self.unknowns.range(size)

@@ -78,7 +78,7 @@ def _terms(index: Index) -> list[tuple[Text, int]]:
     """The terms of a sum, each with its factor; any other expression is its only term."""
     match index:
         case Affine(_, terms):
-            return [(Text(name), factor) for name, factor in terms]
+            return [(Text(name.removesuffix(":")), factor) for name, factor in terms]
         case Sum(parts, rest):
             return [*(_term(part, k) for part, k in parts), *_terms(rest)]
         case _:

@@ -59,7 +59,7 @@ def interpret(
             the arguments do not match the function, or the IR is not well formed.
     """
     begin, end = span
-    run = Run({}, {}, {"begin": begin, BEGIN: begin, "end": end, END: end})
+    run = Run({}, {}, {BEGIN: begin, END: end})
     for each in function.buffers:
         run.name_buffer(each.name, (buffers or {})[each.name])
     if len(arguments) != len(function.arguments):

@@ -36,7 +36,7 @@ from codegen.support.dataclasses import dataclass
 SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 SIZE = re.compile(r"\.(shape|stride)\[(\d+)\]$")
 
-RANGE = ("begin", "end", BEGIN, END)
+RANGE = (BEGIN, END)
 """The symbols that calls define: the range of the loop that threads share."""
 
 

@@ -44,7 +44,7 @@ from codegen.support.dataclasses import dataclass
 Kind: TypeAlias = "tuple[str, VectorShape] | ArrayArg | BufferArg | None"
 """A local's dtype and shape, an array, a buffer, or None for the index of a loop."""
 
-RANGE = ("begin", BEGIN, "end", END)
+RANGE = (BEGIN, END)
 """The range of the loop that calls share."""
 
 LANEWISE = ("select", "cast", "fma", "round_to_odd", "pow")

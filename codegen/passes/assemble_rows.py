@@ -36,8 +36,6 @@ def assemble_rows(function: Function, nest: CopyNest) -> Function:
     The last register of a row overlaps the one before it, and so do the last rows. `Ahead` requests what
     follows each part in the source.
     """
-    if not nest.obeying(Assemble):
-        return function
     (how,) = nest.obeying(Assemble)
 
     def assembled(node: Statement) -> Body:

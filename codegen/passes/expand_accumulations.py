@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import Op
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 
 
-def expand_accumulations(function: Function, _: RegisterSchedule) -> Function:
+def expand_accumulations(function: Function, _: LoopSchedule) -> Function:
     """Replace each accumulating store by a load, an operation and a store.
 
     before:  C[i] += A[i]

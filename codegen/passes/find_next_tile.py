@@ -11,7 +11,7 @@ from codegen.ir.nodes import Compare, For, Function, If, Let, Statement, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.sides import first_sides
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import PrefetchTile, Tile
+from codegen.schedule.directives import Tile
 from codegen.schedule.loops import Loop, Size, int_size
 from codegen.support.dataclasses import dataclass
 
@@ -27,8 +27,6 @@ def find_next_tile(function: Function, nest: CopyNest) -> Function:
     Each block of `vectorize_axes` requests a block of it, and each line that leaves a panel requests a line.
     Tiles whose rows are shorter than a lane mostly follow each other, so hardware prefetches them.
     """
-    if not nest.obeying(PrefetchTile):
-        return function
     view = _next_tile(nest, first_sides(nest).src)
 
     def in_tiles(node: Statement) -> Body:

@@ -12,7 +12,6 @@ from codegen.ir.nodes import Function, Let
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.passes.cut_values import cut_values
 from codegen.passes.new_names import NewNames, wanted
-from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
 SUFFIX = len("_10")
@@ -22,7 +21,7 @@ ROUTINE = len("_f32x16()")
 """Characters of a call besides the family of its routine and its arguments."""
 
 
-def fit_lines(function: Function, _: RegisterSchedule) -> Function:
+def fit_lines(function: Function) -> Function:
     """Assign operands to locals, in order, until each statement fits on its lines.
 
     before:  C[4*i] = select(gt(A[4*i], 0.5), add(mul(A[4*i], 0.25), B[4*i]), 0.0)

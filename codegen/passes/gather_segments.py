@@ -7,6 +7,7 @@ from dataclasses import replace
 from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.names import END
 from codegen.ir.nodes import Alloc, Call, Carried, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import Entries, IndexValue, Load, Local
@@ -53,8 +54,7 @@ def lower_gather(nest: CopyNest, sides: Sides) -> tuple[Body, Body, str]:
     drained = If((compare("segment_bytes", "gt", 0),), _drained(), (let("carries", "carried"),))
     body = (*_views(sides), *_assembled(), drained)
     carried = Carried("carried", IndexValue(Affine()), Local("carries", "i64"))
-    ends = (index_symbol("begin"),), (index_symbol("end"),)
-    entries = For("entry", *ends, 1, body, (carried,))
+    entries = For("entry", (Affine(),), (index_symbol(END),), 1, body, (carried,))
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
     what = f"dst[entry, x] = buffer[x], x < segment_bytes, where {moved}"
@@ -122,7 +122,7 @@ def _drained() -> tuple[Statement, ...]:
     dst = "dst_entry"
     begun = let("first", times(rest(dst, LINE_BYTES), -1))
     head = let("first", least(to_line(dst), "segment_bytes"))
-    next_start = _field("next_start", DST, least(plus("entry", 1), minus("end", 1)))
+    next_start = _field("next_start", DST, least(plus("entry", 1), minus(END, 1)))
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
     last = index_symbol("last")
     kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))

@@ -12,10 +12,10 @@ from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import before, named_ends, with_ends
 from codegen.passes.new_names import NewNames
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 
 
-def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
+def hoist_elements(function: Function, schedule: LoopSchedule) -> Function:
     """Hoist the loads of elements that every iteration of a loop over super-vectors reads and none writes.
 
     before:  for j in 0..m step 64: C[i, j] = A[i, j] * broadcast(B[i])

@@ -11,12 +11,12 @@ from codegen.ir.nodes import For, Function, If, Statement, Store, View
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Load, Value
 from codegen.passes.new_names import NewNames
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 
 Rows = dict[tuple[str, tuple[Index, ...]], View]
 
 
-def hoist_rows(function: Function, _: RegisterSchedule) -> Function:
+def hoist_rows(function: Function, _: LoopSchedule) -> Function:
     """Compute the address of each row before the loop over super-vectors that accesses it.
 
     before:  for j in 0..m step 64: C[i * C.stride[0], 4*j] = …

@@ -37,11 +37,11 @@ from codegen.ir.values import IndexValue, Load, Local, Op, Step, Value, VectorSh
 from codegen.ir.visit import coefficient
 from codegen.passes.index_values import Lanes, element_value, index_value, summed
 from codegen.passes.new_names import NewNames
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
 
-def lower_addresses(function: Function, _: RegisterSchedule) -> Function:
+def lower_addresses(function: Function, _: LoopSchedule) -> Function:
     """Access arrays as flat buffers; strides that are not known are arguments.
 
     before:  C[i, j] = A[i, j] [64]             f32, contiguous along j
@@ -53,8 +53,12 @@ def lower_addresses(function: Function, _: RegisterSchedule) -> Function:
     after:   index = idx[4*j] [64]; offsets = index * 4; C[4*j] = A[offsets] [64]
 
     So do lanes of stores whose positions are not evenly spaced: C[j ^ 3]. The lanes of other gathers keep
-    their own subscripts. Results become stores.
+    their own subscripts. Results become stores, and masks of single elements branches.
+
+    Copies have flat buffers from the start.
     """
+    if function.buffers:
+        return function
     arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
     scalars = [a for a in function.arguments if isinstance(a, ScalarArg)]
     low, whole = _Lower(arrays), _Here(())
@@ -109,11 +113,11 @@ class _Lower:
             case Let(_, value):
                 return replace(node, value=self.value(value, here))
             case Store(_, _, value, where=where):
-                return replace(
-                    self.access(node, value.shape, here),
-                    value=self.value(value, here),
-                    where=None if where is None else self.value(where, here),
-                )
+                store = replace(self.access(node, value.shape, here), value=self.value(value, here))
+                test = None if where is None else self.value(where, here)
+                if test is None or here.lanes:
+                    return replace(store, where=test)
+                return If((test,), (replace(store, where=None),))
             case For():
                 lanes = here.lanes
                 lanes = (*lanes, (node.index, node.step // node.size)) if node.size > 1 else lanes

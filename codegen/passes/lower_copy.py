@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from codegen.ir.building import let, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import index_symbol
@@ -22,21 +20,10 @@ from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, OFFSET_TABL
 from codegen.schedule.segments import SEGMENT_PADDING
 
 
-def declared(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
-    """The kernel of a nest without statements.
+def lower_copy(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
+    """The scalar loops of a nest.
 
     arguments  the names of the kernel's arguments, in the order of its table
-    """
-    tables = table_arguments(nest)
-    given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
-    padding = (BufferArg(SEGMENT_PADDING),) if nest.obeying(Gather) else ()
-    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
-    name = kernel_name(nest, structure_digest(nest, arguments))
-    return Function(name, given, (), buffers=buffers)
-
-
-def lower_copy(function: Function, nest: CopyNest) -> Function:
-    """Add the loops of a nest to its kernel, which has no statements yet.
 
     before:  for a in a_extent, dst += a_dst, src += a_src: for x in x_extent, dst += 1, src += 1: dst = src
     after:   for a in 0..a_extent:
@@ -54,7 +41,12 @@ def lower_copy(function: Function, nest: CopyNest) -> Function:
     unit = "bits" if nest.unit_bits == 1 else "bytes"
     elements = [f"Element by element, strides in {unit}"] * ({*map(type, nest.directives)} <= {Parallel})
     summary = f"{what}. {', '.join((*elements, *map(str, nest.directives)))}."
-    return replace(function, body=(*before, *_around(nest, body)), summary=summary)
+    tables = table_arguments(nest)
+    given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
+    padding = (BufferArg(SEGMENT_PADDING),) if nest.obeying(Gather) else ()
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
+    name = kernel_name(nest, structure_digest(nest, arguments))
+    return Function(name, given, (*before, *_around(nest, body)), buffers=buffers, summary=summary)
 
 
 def _inner(nest: CopyNest) -> Body:

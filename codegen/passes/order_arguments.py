@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from codegen.ir.names import names_of
 from codegen.ir.nodes import Function
-from codegen.schedule.registers import RegisterSchedule
 
 
-def order_arguments(function: Function, _: RegisterSchedule) -> Function:
+def order_arguments(function: Function) -> Function:
     """Drop arguments that no statement reads.
 
     before:  A.shape[0], n, m, A.stride[0]      for i in 0..n: A[4*i + m] = 1.0

@@ -13,11 +13,11 @@ from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.directives import Registers
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
 
-def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
+def peel_tails(function: Function, schedule: LoopSchedule) -> Function:
     """Run full blocks of registers, then the tail, as the schedule says.
 
     before:  for j in 0..m step 256: C[j] = A[j] [256]                    16 lanes, 4 registers, masked
@@ -47,7 +47,7 @@ class _Sums:
 @dataclass(frozen=True, slots=True)
 class _Peel:
     names: NewNames
-    schedule: RegisterSchedule
+    schedule: LoopSchedule
     sums: dict[str, _Sums] = field(default_factory=dict)
     rests: dict[str, Local] = field(default_factory=dict)
 

@@ -33,7 +33,7 @@ def prefetch_ahead(function: Function, nest: CopyNest) -> Function:
         moves = _is_stored(node.body, nest) if nest.order else node.index == nest.loops[0].axis
         return (_with(node, _request(found[0], node.body, distance)),) if found and moves else (node,)
 
-    return replace(function, body=rewrite_body(function.body, prefetched)) if distance else function
+    return replace(function, body=rewrite_body(function.body, prefetched))
 
 
 def requesting(lines: For, nest: CopyNest, form: Stream) -> Body:

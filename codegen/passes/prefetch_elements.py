@@ -24,9 +24,7 @@ def prefetch_elements(function: Function, nest: CopyNest) -> Function:
                prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
              for x in stop..count: dst[2*x] = cast(src[4*x])
     """
-    if not (found := nest.obeying(Prefetch)):
-        return function
-    (how,) = found
+    (how,) = nest.obeying(Prefetch)
 
     def cut(node: Statement) -> Body:
         if isinstance(node, For) and node.index == how.axis:

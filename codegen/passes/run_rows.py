@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.rewriting import in_sizes
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 
 
-def run_rows(function: Function, schedule: RegisterSchedule) -> Function:
+def run_rows(function: Function, schedule: LoopSchedule) -> Function:
     """Run loops over super-vectors that the schedule has no registers for iteration by iteration.
 
     before:  for i in 0..n step 4: for j in 0..m step 64: C[i, j] = A[i, j] [4, 64]
@@ -21,7 +21,7 @@ def run_rows(function: Function, schedule: RegisterSchedule) -> Function:
     return replace(function, body=tuple(_rows(s, schedule, 0) for s in function.body))
 
 
-def _rows(statement: Statement, schedule: RegisterSchedule, position: int) -> Statement:
+def _rows(statement: Statement, schedule: LoopSchedule, position: int) -> Statement:
     """A statement inside `position` loops over super-vectors."""
     if not isinstance(statement, For):
         return statement

@@ -1,16 +1,18 @@
-"""Let the caller choose the range of the loop that threads share."""
+"""Let the caller choose the range of the loop that calls share, such as those of several threads."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import least, times
+from codegen.ir.building import greatest, least, plus, times
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.rewriting import Body, rewrite_body
-from codegen.schedule.copy_nest import CopyNest
+from codegen.passes.loop_bounds import ends
+from codegen.schedule.directives import Directed
 
 
-def share_loop(function: Function, nest: CopyNest) -> Function:
+def share_loop(function: Function, schedule: Directed) -> Function:
     """Run the shared loop from `begin` to `end`, which count its iterations.
 
     before:  for row_tile in 0..rows step 96: …
@@ -18,10 +20,14 @@ def share_loop(function: Function, nest: CopyNest) -> Function:
     """
 
     def shared(node: Statement) -> Body:
-        if not isinstance(node, For) or node.index != nest.shared:
+        if not isinstance(node, For) or node.index != schedule.shared:
             return (node,)
-        first, last = times("begin", node.step), times("end", node.step)
-        last = least(last, *node.upper) if node.step > 1 else last
-        return (replace(node, lower=(first,), upper=(last,)),)
+        first, last = ends(node)
+        begin, end = (plus(first, times(x, node.step)) for x in (BEGIN, END))
+        if node.step > 1:
+            end = least(end, last)
+        elif node.step < -1:
+            end = greatest(end, last)
+        return (replace(node, lower=(begin,), upper=(end,)),)
 
     return replace(function, body=rewrite_body(function.body, shared))

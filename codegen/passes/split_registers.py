@@ -15,13 +15,13 @@ from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scans import scanned
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.passes.register_values import offset_of, registers_of
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.lookups import expect
 
 
-def split_registers(function: Function, _: RegisterSchedule) -> Function:
+def split_registers(function: Function, _: LoopSchedule) -> Function:
     """Run each statement of a loop over super-vectors once for each register.
 
     before:  for j in 0..j_whole step 32: t = A[4*j] [32]; C[4*j] = t * broadcast(x)         16 lanes

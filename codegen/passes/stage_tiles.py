@@ -37,8 +37,6 @@ def stage_tiles(function: Function, nest: CopyNest) -> Function:
     Blocks of `vectorize_axes` may have more rows than they have elements. The extra bytes land in the next
     column of the panel, and are overwritten with that column.
     """
-    if not nest.staged:
-        return function
     dst, first_inner = sides_of(nest).dst, nest.order[len(nest.outer)]
 
     def staged(node: Statement) -> Body:

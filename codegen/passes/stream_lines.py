@@ -42,7 +42,7 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
     lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
     tiles of a transpose are streamed where they are vectorized, or leave a panel in lines.
     """
-    if nest.order or not (nest.lanes and nest.obeying(Stream)):
+    if nest.order or not nest.lanes:
         return function
     staged = any(x.form == "staged" for x in nest.obeying(Stream))
     axis = "group" if group_table(nest) else nest.loops[0].axis

@@ -12,13 +12,13 @@ from codegen.ir.nodes import Carried, For, Function, Statement
 from codegen.ir.rewriting import Body, rename_carried
 from codegen.ir.values import Local
 from codegen.passes.new_names import fresh_name
-from codegen.schedule.directives import Directive, Tile
+from codegen.schedule.directives import Directed, Tile
 from codegen.schedule.loop_groups import LoopGroup, group_at
 from codegen.schedule.loops import int_size
 from codegen.support.dataclasses import dataclass
 
 
-def tile(function: Function, directives: Sequence[Directive]) -> Function:
+def tile(function: Function, schedule: Directed) -> Function:
     """Split loops, scalar or over super-vectors, into loops over tiles and loops inside each tile.
 
     before:  for i in 0..n: for j in 0..m step 16:  C[i, j] = A[i, j] [16]     Tile("i", 8), Tile("j", 64)
@@ -36,7 +36,7 @@ def tile(function: Function, directives: Sequence[Directive]) -> Function:
         return tuple(loop(node) if isinstance(node, For) else node for node in body)
 
     def loop(node: For) -> Statement:
-        group = group_at(node, directives)
+        group = group_at(node, schedule.directives)
         if group is None:
             return replace(node, body=tiled(node.body))
         names = {x.index: fresh_name(x.first, taken) for x in group.tiles}

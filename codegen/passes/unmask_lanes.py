@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from codegen.analysis.bodies import full_blocks
 from codegen.ir.nodes import For, Function, Statement
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 
 
-def unmask_lanes(function: Function, _: RegisterSchedule) -> Function:
+def unmask_lanes(function: Function, _: LoopSchedule) -> Function:
     """Update the locals of a vectorized reduction without comparing indices with the loop's bounds.
 
     before:  for i in 0..n step 64 carrying s = 0: s = select(i < n, s + A[i], s)

@@ -17,7 +17,7 @@ from codegen.passes.super_vectors import PATTERN, rest_of, super_vector
 from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
 from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import CopyBlock, Tail, Vectorize
+from codegen.schedule.directives import CopyBlock, Tail
 
 
 def vectorize_axes(function: Function, nest: CopyNest) -> Function:
@@ -38,8 +38,6 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     A loop that has fewer iterations than a super-vector runs narrower ones only, and one that has exactly as
     many as one of them becomes its body. Super-vectors go past the cache where single elements did.
     """
-    if not nest.obeying(Vectorize):
-        return function
     if nest.order:
         return replace(function, body=vectorize_tiles(function.body, nest))
 

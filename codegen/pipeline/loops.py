@@ -14,12 +14,14 @@ from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.ir.summary import summary_of
+from codegen.passes.fit_lines import fit_lines
 from codegen.passes.name_bounds import name_bounds
+from codegen.passes.order_arguments import order_arguments
 from codegen.passes.python_names import name_for_python
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import tile
-from codegen.pipeline.observer import Observer, nobody, verified, verifying
-from codegen.pipeline.passes import run_passes, vector_passes
+from codegen.pipeline.observer import verified
+from codegen.pipeline.passes import lower
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.check_loops import (
     check_lanes,
@@ -32,9 +34,9 @@ from codegen.schedule.choose_lanes import LaneSchedule, choose_lanes, given_lane
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.directives import Directive, lanes_of
 from codegen.schedule.loop_groups import lane_directives, orders_without_tiles
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.schedule.machine import machine
 from codegen.schedule.read_directives import pointing
-from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
 MOST_OF_A_NAME = 80
@@ -94,7 +96,7 @@ def schedule_function(
     directives = read_loop_directives(text)
     with pointing(text, directives):
         check_loops(function, directives)
-        function = tile(function, orders_without_tiles(directives))
+        function = tile(function, LoopSchedule(orders_without_tiles(directives)))
         schedule = given_lanes(function, lanes_of(directives), reductions, scans)
         check_lanes(function, schedule, directives)
         made = replace(_vectorized(function, schedule), directives=with_tails(function, directives))
@@ -123,7 +125,7 @@ def loop_kernel(
 def in_tiles(function: Function, directives: Sequence[Directive]) -> Function:
     """The function in tiles; its summary is that of the loops without tiles, which directives name."""
     function = name_bounds(function)
-    return verified(tile(replace(function, summary=summary_of(function)), directives))
+    return verified(tile(replace(function, summary=summary_of(function)), LoopSchedule(tuple(directives))))
 
 
 def loops_source(
@@ -135,7 +137,7 @@ def loops_source(
         KernelError: no kernel can express the function.
     """
     schedule = choose_registers(function, register_bytes, directives, fast=fast)
-    lowered = lower_vectors(function, schedule)
+    lowered = fit_lines(order_arguments(lower(function, schedule)))
     title = function.name[:MOST_OF_A_NAME]
     # Names may contain anything, even quotation marks and statements; directives name loops only.
     what = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {function.summary}")
@@ -154,10 +156,3 @@ def loops_source(
         schedule.streamed,
         schedule.transposes,
     )
-
-
-def lower_vectors(function: Function, schedule: RegisterSchedule, observe: Observer = nobody) -> Function:
-    """The function in registers of the schedule, on addresses in bytes."""
-    lowered: Function
-    (lowered,) = run_passes(vector_passes(), function, schedule, verifying(observe))
-    return lowered

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from codegen.ir.nodes import Alloc, Function
-from codegen.passes.lower_copy import declared
+from codegen.passes.lower_copy import lower_copy
 from codegen.pipeline.observer import Observer, nobody, verifying
-from codegen.pipeline.passes import copy_passes, run_passes
+from codegen.pipeline.passes import lower
 from codegen.schedule.copy_nest import CopyNest
 
 
 def lower_nest(nest: CopyNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
-    """The loops of a nest; `observe` sees the function after each pass.
+    """The loops of a nest as the emitter prints them; `observe` sees the function after each pass.
 
-    arguments  as in `declared`
+    arguments  as in `lower_copy`
     """
-    function: Function
-    (function,) = run_passes(copy_passes(), declared(nest, arguments), nest, verifying(observe))
+    function = lower_copy(nest, arguments)
+    verifying(observe)("lower_copy", function)
+    function = lower(function, nest, observe)
     in_scratch = [x.size_bytes for x in function.body if isinstance(x, Alloc) and x.space == "scratch"]
     lent = [nest.scratch_bytes] if nest.scratch_bytes else []
     if in_scratch != lent:

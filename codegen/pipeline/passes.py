@@ -1,8 +1,9 @@
 """The passes that run in groups, in order, and how they run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE, `copy_passes`.
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE; `lower_copy` makes its loops.
           Copies of joined boxes have JOIN instead of the passes before PARAMETRIZE.
-A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`, `vector_passes`.
+A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from these.
+Both:     `function_passes`.
 
 Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.
 """
@@ -10,9 +11,9 @@ Each pass takes a form and the decision that it obeys, which a file of `schedule
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from codegen.ir.streams import Stream
 from codegen.passes.block_axes import block_axes
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.make_nest import make_nest
@@ -22,7 +23,25 @@ from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
-from codegen.pipeline.observer import Form, Observer, nobody
+from codegen.pipeline.observer import Form, Observer, nobody, verifying
+from codegen.schedule.directives import (
+    Ahead,
+    Assemble,
+    Directed,
+    Directive,
+    Parallel,
+    Prefetch,
+    PrefetchTile,
+    Registers,
+    Relax,
+    Reorder,
+    Stage,
+    Tile,
+    Vectorize,
+)
+
+if TYPE_CHECKING:  # copies whose kernels are stored load no loops
+    from codegen.ir.nodes import Function
 
 Pass: TypeAlias = Callable[[Any, Any], Any]
 """A form and a decision in, a form out; or several, of the boxes that one was split into."""
@@ -52,83 +71,71 @@ PARAMETRIZE = (parametrize_sizes,)
 """Nest to the same with names for sizes, unless the caller wants a size as a literal."""
 
 
-def copy_passes() -> tuple[Pass, ...]:
-    """Function to function: from scalar loops to super-vectors that the emitter prints as they are.
+def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
+    """Function to function, for copies and kernels: from loops to what the emitter prints as it is.
 
-    Each obeys directives of the nest. Stored kernels need none of these, so they are imported here.
+    Each pass obeys directives of these kinds, and does not run without one; those with none always run.
+    Stored kernels need no passes, so they are imported here.
     """
     from codegen.passes.assemble_rows import assemble_rows
-    from codegen.passes.fence_streams import fence_streams
-    from codegen.passes.find_next_tile import find_next_tile
-    from codegen.passes.lower_copy import lower_copy
-    from codegen.passes.prefetch_ahead import prefetch_ahead
-    from codegen.passes.prefetch_elements import prefetch_elements
-    from codegen.passes.prefetch_later_entry import prefetch_later_entry
-    from codegen.passes.share_loop import share_loop
-    from codegen.passes.simplify import simplify
-    from codegen.passes.stage_tiles import stage_tiles
-    from codegen.passes.stream_lines import stream_lines
-    from codegen.passes.tile import tile
-    from codegen.passes.vectorize_axes import vectorize_axes
-
-    @wraps(tile)
-    def tile_nest(function: Any, nest: Any) -> Any:
-        return tile(function, nest.directives)
-
-    return (
-        lower_copy,
-        tile_nest,
-        assemble_rows,
-        share_loop,
-        find_next_tile,
-        stage_tiles,
-        stream_lines,
-        prefetch_later_entry,
-        prefetch_elements,
-        vectorize_axes,
-        prefetch_ahead,
-        simplify,
-        fence_streams,
-    )
-
-
-def vector_passes() -> tuple[Pass, ...]:
-    """Function to function: from super-vectors to registers, as the schedule of registers says."""
     from codegen.passes.expand_accumulations import expand_accumulations
     from codegen.passes.fence_streams import fence_streams
-    from codegen.passes.fit_lines import fit_lines
+    from codegen.passes.find_next_tile import find_next_tile
     from codegen.passes.hoist_elements import hoist_elements
     from codegen.passes.hoist_rows import hoist_rows
     from codegen.passes.lower_addresses import lower_addresses
-    from codegen.passes.order_arguments import order_arguments
     from codegen.passes.peel_tails import peel_tails
+    from codegen.passes.prefetch_ahead import prefetch_ahead
+    from codegen.passes.prefetch_elements import prefetch_elements
+    from codegen.passes.prefetch_later_entry import prefetch_later_entry
     from codegen.passes.relax_floats import relax_floats
     from codegen.passes.resize_integers import resize_integers
     from codegen.passes.run_rows import run_rows
-    from codegen.passes.share_first_loop import share_first_loop
+    from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
+    from codegen.passes.stage_tiles import stage_tiles
+    from codegen.passes.stream_lines import stream_lines
+    from codegen.passes.tile import tile
     from codegen.passes.unmask_lanes import unmask_lanes
+    from codegen.passes.vectorize_axes import vectorize_axes
     from codegen.passes.widen_halves import widen_halves
 
     return (
-        unmask_lanes,
-        expand_accumulations,
-        share_first_loop,
-        run_rows,
-        hoist_elements,
-        lower_addresses,
-        peel_tails,
-        hoist_rows,
-        split_registers,
-        relax_floats,
-        widen_halves,
-        resize_integers,
-        simplify,
-        order_arguments,
-        fit_lines,
-        fence_streams,
+        (tile, (Tile, Reorder)),
+        (assemble_rows, (Assemble,)),
+        (unmask_lanes, (Registers,)),
+        (expand_accumulations, ()),
+        (share_loop, (Parallel,)),
+        (find_next_tile, (PrefetchTile,)),
+        (stage_tiles, (Stage,)),
+        (stream_lines, (Stream,)),
+        (prefetch_later_entry, (Stream,)),
+        (prefetch_elements, (Prefetch,)),
+        (run_rows, (Registers,)),
+        (hoist_elements, (Registers,)),
+        (lower_addresses, ()),
+        (vectorize_axes, (Vectorize,)),
+        (peel_tails, (Registers,)),
+        (prefetch_ahead, (Ahead,)),
+        (hoist_rows, (Registers,)),
+        (split_registers, (Registers,)),
+        (relax_floats, (Relax,)),
+        (widen_halves, ()),
+        (resize_integers, ()),
+        (simplify, ()),
+        (fence_streams, ()),
     )
+
+
+def lower(function: Function, schedule: Directed, observe: Observer = nobody) -> Function:
+    """The function as the emitter prints it; `observe` sees it after each pass."""
+    seen = verifying(observe)
+    for run, kinds in function_passes():
+        if not kinds or any(isinstance(x, kinds) for x in schedule.directives):
+            function = run(function, schedule)
+            seen(run.__name__, function)
+    return function
 
 
 def run_passes(

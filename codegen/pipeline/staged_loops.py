@@ -163,7 +163,7 @@ class StagedLoops:
                 continue
             operands, sizes = kernel.tables(self._addresses(which, at, numbers))
             held += operands, sizes
-            rest = sizes.ctypes.data, trips.start, trips.stop
+            rest = sizes.ctypes.data, 0, trips
             computed[which - first] = call_rows(kernel.address, operands, *rest)
         starts = table.starts[2 * first : 2 * last] - table.starts[2 * first]
         # A block is computed after its reads and before its writes.

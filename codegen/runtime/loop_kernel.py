@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from struct import Struct
 from typing import Any
 
@@ -107,17 +106,15 @@ class LoopKernel:
         return BoundKernel(self, operands, table, slots, _trips(self.function, {**sizes, **integers}))
 
 
-def _trips(function: Function, values: Mapping[str, int]) -> range | None:
-    """The indices of the first loop if threads can share it, else None."""
+def _trips(function: Function, values: Mapping[str, int]) -> int | None:
+    """The iterations of the loop that calls can share, else None."""
     loop = shared_loop(function)
     if loop is None:
         return None
     near, far = (max, min) if loop.step > 0 else (min, max)
-    return range(
-        near(evaluate_index(bound, values) for bound in loop.lower),
-        far(evaluate_index(bound, values) for bound in loop.upper),
-        loop.step // loop.size,
-    )
+    first = near(evaluate_index(bound, values) for bound in loop.lower)
+    last = far(evaluate_index(bound, values) for bound in loop.upper)
+    return len(range(first, last, loop.step))
 
 
 class BoundKernel:
@@ -126,7 +123,7 @@ class BoundKernel:
     operands  the index of the missing argument for each of its operands, except results
     table     the entries of its argument table, 0 if they are missing
     slots     (index in the table, index of the missing argument)
-    trips     the indices of the loop that threads can share, or None
+    trips     the iterations of the loop that threads can share, or None
     """
 
     def __init__(
@@ -135,15 +132,13 @@ class BoundKernel:
         operands: Sequence[int],
         table: list[int],
         slots: list[tuple[int, int]],
-        trips: range | None,
+        trips: int | None,
     ) -> None:
         self.trips = trips
         self._operands, self._pack_operands = operands, Struct(f"={len(kernel.function.operands)}q").pack
         self._table, self._slots, self._pack_table = table, slots, Struct(f"={len(table)}q").pack
         self._packed = self._pack_table(*table)
         self._kernel, self._calls, self._results = kernel, kernel.calls, kernel.emitted.results
-        loop = shared_loop(kernel.function)
-        self._grain = loop.size if loop is not None else 1
 
     def run(
         self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
@@ -165,7 +160,7 @@ class BoundKernel:
         if threads > 1:
             run_parts(partial(self._part, call, operands, sizes, alive), threads)
         elif trips:
-            call(operands, 0, sizes, trips.start, trips.stop)
+            call(operands, 0, sizes, 0, trips)
         return ()
 
     def _sizes(self, given: Sequence[int]) -> bytes:
@@ -183,16 +178,15 @@ class BoundKernel:
         positions  where each missing argument stands in the call
         known      words of missing arguments that are known already, by index
         """
-        if self.trips is not None and not self.trips:
+        if self.trips == 0:
             return None
-        ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
         results = (RESULT,) if self._results else ()
         operands = (*((positions[which], 0) for which in self._operands), *results)
         slots = tuple((slot, positions[which]) for slot, which in self._slots if which not in known)
         table = np.array(self._table, np.int64)
         for slot, which in self._slots:
             table[slot] = known.get(which, table[slot])
-        return DirectCall(self._kernel.address, operands, table, *ends, slots)
+        return DirectCall(self._kernel.address, operands, table, 0, self.trips or 0, slots)
 
     @property
     def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
@@ -219,19 +213,9 @@ class BoundKernel:
         self, call: Callable[..., None], operands: bytes, sizes: bytes, _: object, k: int, parts: int
     ) -> None:
         assert self.trips is not None
-        part = shares(self.trips, self._grain, parts)[k]
-        if part:
-            call(operands, 0, sizes, part.start, part.stop)
-
-
-def shares(trips: range, grain: int, parts: int) -> list[range]:
-    """The iterations of a loop in `parts` shares, split between super-vectors; some may be empty.
-
-    range(0, 10), 4, 2 -> [range(0, 8), range(8, 10)]
-    """
-    blocks = -(-len(trips) // grain)
-    cuts = [min(len(trips), blocks * k // parts * grain) for k in range(parts + 1)]
-    return [trips[a:b] for a, b in pairwise(cuts)]
+        begin, end = (self.trips * each // parts for each in (k, k + 1))
+        if begin < end:
+            call(operands, 0, sizes, begin, end)
 
 
 def _number(results: Any, k: int, dtype: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
-from codegen.analysis.bodies import flat, full_blocks, vector_dtypes
+from codegen.analysis.bodies import flat, full_blocks, shared_loop, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
 from codegen.ir.families import CALL, FAMILIES, MASKS
@@ -16,10 +16,10 @@ from codegen.ir.values import Load, Op, Value
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
-from codegen.schedule.directives import Directive, Registers, Tail
+from codegen.schedule.directives import Directive, Parallel, Registers, Relax, Tail
 from codegen.schedule.loop_groups import tails_of
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.schedule.machine import machine
-from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
 MAX_REGISTERS = 4
@@ -34,7 +34,7 @@ MOST_HELD = 1.5
 
 def choose_registers(
     function: Function, register_bytes: int, directives: Sequence[Directive] = (), *, fast: bool = False
-) -> RegisterSchedule:
+) -> LoopSchedule:
     """The schedule of a function, scalar or super-vectorized, for registers of `register_bytes` bytes.
 
     for i step 64: C[i] = A[i]      f32, 32 bytes: 8 lanes in each of 4 registers, tail masked
@@ -46,7 +46,10 @@ def choose_registers(
     stream = any(isinstance(x, Stream) for x in directives)
     choice = _Choice(function, register_bytes, tails_of(directives), stream)
     choice.choose(function.body, ())
-    return RegisterSchedule((*choice.registers.values(), *choice.ends.values()), register_bytes, fast)
+    loop = shared_loop(function)
+    shared = () if loop is None else (Parallel(loop.index),)
+    relaxed = (Relax(),) * fast
+    return LoopSchedule((*shared, *choice.registers.values(), *choice.ends.values(), *relaxed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,11 +93,6 @@ class CopyNest(Directed):
         return tuple(name for name in self.order if name in found)
 
     @property
-    def shared(self) -> str:
-        """The loop that threads share; "" if they share none."""
-        return next((x.loop for x in self.obeying(Parallel)), "")
-
-    @property
     def shareable(self) -> tuple[str, ...]:
         """The loops that threads may share, outermost first.
 

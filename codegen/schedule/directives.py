@@ -154,6 +154,13 @@ class Registers:
 
 
 @dataclass(frozen=True, slots=True)
+class Relax:
+    """Let float operations on registers of a kernel be contracted and reassociated."""
+
+    __str__ = as_call
+
+
+@dataclass(frozen=True, slots=True)
 class Tail:
     """How the iterations of a vectorized loop run that fill no super-vector.
 
@@ -282,6 +289,7 @@ Directive: TypeAlias = (
     | Stream
     | Vectorize
     | Registers
+    | Relax
     | Tail
     | LanesBeyond
     | Table
@@ -336,6 +344,11 @@ class Directed:
     def short(self) -> bool:
         """Whether source rows are shorter than a lane."""
         return bool(self.obeying(LanesBeyond))
+
+    @property
+    def shared(self) -> str:
+        """The loop that threads share; "" if they share none."""
+        return next((x.loop for x in self.obeying(Parallel)), "")
 
     @property
     def order(self) -> tuple[str, ...]:

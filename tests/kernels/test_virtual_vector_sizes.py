@@ -304,8 +304,8 @@ def test_what_is_left_of_one_register_is_no_loop() -> None:
     """Fewer iterations than lanes are left, so a test is enough; square blocks leave no full register."""
     source = source_of(triad, "hw")
     assert re.findall(r"for \w+ in .*|if .*:", source) == [
-        f"for i in range(begin, i_whole, {hardware_lanes()}):",
-        "if i_whole < end:",
+        f"for i in range(i_lower, i_whole, {hardware_lanes()}):",
+        "if i_whole < i_upper:",
     ]
     edge = source_of(turned, "auto", (70, 70)).partition("if j_whole <")[2].partition("for i_3")[0]
     assert re.findall(r"for (\w+) in", edge) == ["i_2"]

@@ -25,6 +25,7 @@ from codegen import (
     choose_tiles,
     choose_transposed_tiles,
     flatten_values,
+    in_tiles,
     lazy,
     loop_kernel,
     machine,
@@ -37,7 +38,6 @@ from codegen import (
     schedule_function,
     shared_loop,
     strips_text,
-    tile,
     vectorize_function,
 )
 from tilejit.arrays.memory import Array
@@ -130,7 +130,7 @@ class LoopKernels:
     def in_super_vectors(self) -> Function:
         """The loops over super-vectors, in tiles if it has some. Strips are loops inside super-vectors."""
         tiles = [x for x in self.directives if not (isinstance(x, Tile) and x.level == "strip")]
-        return tile(self.vectorized.function, tiles)
+        return in_tiles(self.vectorized.function, tiles)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:

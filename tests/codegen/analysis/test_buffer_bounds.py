@@ -9,6 +9,7 @@ from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed
 from codegen.ir.building import minus, plus, quotient, times
 from codegen.ir.index import Affine, Least, index_symbol
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import Carried, For, Function, Let, Statement
 from codegen.ir.values import Const, IndexValue, Load, Local, Value
 from codegen.support.errors import KernelError
@@ -61,11 +62,11 @@ def read(name: str, further: int = 0) -> Let:
 def test_a_loop_that_runs_has_a_last_iteration(trips: int) -> None:
     """A read at `end - 1` inside a loop happens only if `end` is at least 1."""
     given = Given({}, {}, {"row_offsets": Listed(np.arange(128))}, trips)
-    begin, end = index_symbol("begin"), index_symbol("end")
-    inside = For("entry", (begin,), (end,), 1, (read("end", -1),))
+    begin, end = index_symbol(BEGIN), index_symbol(END)
+    inside = For("entry", (begin,), (end,), 1, (read(END, -1),))
     assert check_buffers(Function("example", (), (inside,)), given) == 1
     with pytest.raises(KernelError, match="expected entries 0 to 127, got -1 to 127"):
-        check_buffers(Function("example", (), (read("end", -1),)), given)
+        check_buffers(Function("example", (), (read(END, -1),)), given)
 
 
 def test_an_inner_loop_may_carry_larger_values_than_the_outer_one() -> None:

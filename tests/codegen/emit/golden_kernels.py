@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from codegen import ArrayArg, Directive, LoopKernel, Stream, read_function
-from codegen.pipeline.loops import loops_source, lower_vectors
+from codegen.pipeline.loops import loops_source
+from codegen.pipeline.passes import lower
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.machine import Machine
 from tests.codegen.emit.golden_texts import KERNEL, SCHEDULES, Part, observing
@@ -66,7 +67,7 @@ class Kernel:
             directives = (*directives, Stream("full"))
         if self.form == "tiled_kernel":
             directives = (*kernels.transposed_tiles, *directives)
-        lower_vectors(made.function, choose_registers(made.function, width, directives), observe)
+        lower(made.function, choose_registers(made.function, width, directives), observe)
         assert loops_source(made.function, directives, width) == made.emitted
         parts.append(Part(KERNEL, made.source, is_result=True))
         return parts

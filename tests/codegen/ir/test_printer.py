@@ -16,6 +16,7 @@ from codegen.ir.building import compare, index_of, least, let, quotient, times
 from codegen.ir.building import plus as build_plus
 from codegen.ir.building import rest as build_rest
 from codegen.ir.index import Affine, index_symbol
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     Alloc,
     ArrayArg,
@@ -166,7 +167,7 @@ def lowered() -> Function:
         Store("out", (i * 4, Affine(8)), value, steps=(index_symbol("pitch") * 2, 1), streamed=True),
         Call("copy_part", ("out", "at", build_rest("out", 64))),
     )
-    shared = loop("i", index_symbol("begin"), index_symbol("end"), *body, step=4)
+    shared = loop("i", index_symbol(BEGIN), index_symbol(END), *body, step=4)
     arguments = ArrayArg("table", "i64", 1, "C"), ScalarArg("pitch", "i64")
     buffers = BufferArg("src"), BufferArg("dst", 1)
     statements = Alloc("held", 256), Alloc("panel", "pitch", "scratch"), shared, Call("stream_fence")

@@ -9,12 +9,11 @@ import pytest
 from codegen.emit.source import body_of
 from codegen.ir.building import compare, times
 from codegen.ir.index import index_symbol
-from codegen.ir.names import LINE_LENGTH
+from codegen.ir.names import BEGIN, END, LINE_LENGTH
 from codegen.ir.nodes import BufferArg, Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.values import Const, Load, Local, Op, Value
 from codegen.passes.fit_lines import fit_lines
 from codegen.passes.python_names import name_for_python
-from codegen.schedule.registers import RegisterSchedule
 
 LANES, AT = (16,), (times("i", 4),)
 LETTERS = tuple(f"operand_{letter}" for letter in "abcdef")
@@ -56,13 +55,13 @@ def stored(value: Value, where: Value | None = None) -> Store:
 
 
 def over_i(*body: Statement, carried: tuple[Carried, ...] = ()) -> Function:
-    loop = For("i", (index_symbol("begin"),), (index_symbol("end"),), 16, body, carried)
+    loop = For("i", (index_symbol(BEGIN),), (index_symbol(END),), 16, body, carried)
     buffers = tuple(map(BufferArg, (*LETTERS, RESULT)))
     return Function("f", (), (loop,), buffers=buffers, summary="Long expressions.")
 
 
 def fitted(function: Function) -> Function:
-    return fit_lines(function, RegisterSchedule(64, ()))
+    return fit_lines(function)
 
 
 def inlined(body: tuple[Statement, ...]) -> tuple[Statement, ...]:

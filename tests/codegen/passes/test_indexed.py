@@ -7,7 +7,8 @@ import pytest
 from codegen.frontend.python_ast import read_function
 from codegen.ir.nodes import ArrayArg, Function
 from codegen.ir.printer import format_function
-from codegen.pipeline.loops import lower_vectors, vectorize_function
+from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.passes import lower
 from codegen.schedule.choose_registers import choose_registers
 from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import same_meaning
@@ -55,5 +56,5 @@ def test_gathers_and_scatters_in_mlir() -> None:
     text = format_function(wide)
     assert "vector.scatter %y[%c0] [" in text
     assert "vector.transfer_read %idx[%i]" in text
-    lowered = format_function(lower_vectors(wide, choose_registers(wide, 16)))
+    lowered = format_function(lower(wide, choose_registers(wide, 16)))
     assert "offsets = " in lowered

@@ -18,11 +18,12 @@ from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
 from codegen.ir.streams import Stream
 from codegen.passes.tile import tile
-from codegen.pipeline.loops import Vectorized, lower_vectors, vectorize_function
+from codegen.pipeline.loops import Vectorized, vectorize_function
+from codegen.pipeline.passes import lower
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.choose_strips import choose_strips
 from codegen.schedule.directives import Directive
-from codegen.schedule.registers import RegisterSchedule
+from codegen.schedule.loop_schedule import LoopSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
 from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import EXTENTS, arguments, tails
@@ -35,7 +36,7 @@ STRIPS = [(row, ("mask", "scalar")[n % 2]) for n, row in enumerate(MEANT)]
 """Rows, with the tails in turn."""
 
 
-def after_passes(kernel: Function, schedule: RegisterSchedule) -> list[tuple[str, Function]]:
+def after_passes(kernel: Function, schedule: LoopSchedule) -> list[tuple[str, Function]]:
     """The function after each pass that changes it."""
     seen: list[tuple[str, Function]] = []
 
@@ -43,19 +44,18 @@ def after_passes(kernel: Function, schedule: RegisterSchedule) -> list[tuple[str
         if not seen or made != seen[-1][1]:
             seen.append((name, made))
 
-    lower_vectors(kernel, schedule, observe)
+    lower(kernel, schedule, observe)
     return seen
 
 
 def shared_range(kernel: Function, given: dict[str, int]) -> tuple[int, int]:
-    """The range of the first loop, which the caller of a kernel chooses."""
+    """The iterations of the first loop, of which the caller of a kernel chooses some."""
     loop = kernel.body[0] if kernel.body else None
     if not isinstance(loop, For):
         return 0, 0
     near, far = (max, min) if loop.step > 0 else (min, max)
-    return near(evaluate_index(b, given) for b in loop.lower), far(
-        evaluate_index(b, given) for b in loop.upper
-    )
+    first = near(evaluate_index(b, given) for b in loop.lower)
+    return 0, len(range(first, far(evaluate_index(b, given) for b in loop.upper), loop.step))
 
 
 def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
@@ -87,7 +87,7 @@ def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
 def check(
     kernel: Function,
     wide: Function,
-    schedule: RegisterSchedule,
+    schedule: LoopSchedule,
     numbers: dict[str, int],
     extents: Mapping[int, tuple[int, ...]] = EXTENTS,
 ) -> None:
@@ -128,7 +128,7 @@ def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
 def in_strips(made: Vectorized) -> tuple[Function, tuple[Directive, ...]]:
     """A function in strips of its super-vectors, and its directives."""
     tiles = choose_strips(made.function, 16)
-    return tile(made.function, tiles), (*tiles, *made.directives)
+    return tile(made.function, LoopSchedule(tiles)), (*tiles, *made.directives)
 
 
 @pytest.mark.full
@@ -186,7 +186,7 @@ def test_streams_keep_the_meaning(body: For) -> None:
     kernel = function(body)
     wide = vectorize_function(kernel, (64,), scans=True).function
     schedule = choose_registers(wide, 64, [Stream("full")])
-    assert "streamed=True" in str(lower_vectors(wide, schedule))
+    assert "streamed=True" in str(lower(wide, schedule))
     for numbers in ({"n": 41, "m": 43}, {"n": 3, "m": 1}):
         check(kernel, wide, schedule, numbers)
 

@@ -18,6 +18,7 @@ from codegen.passes.name_loops import name_loops
 from codegen.passes.tile import tile
 from codegen.pipeline.loops import in_tiles, schedule_function, vectorize_function
 from codegen.schedule.choose_tiles import choose_tiles
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.errors import ScheduleError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.extent import examples
@@ -61,7 +62,7 @@ def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...])
     expected, function = by_python(drawn), typed(drawn)
     made = vectorize_function(function, sizes)
     tiles = choose_tiles(function, made.function, made.directives)
-    for form in (function, made.function, tile(made.function, tiles)):
+    for form in (function, made.function, tile(made.function, LoopSchedule(tiles))):
         found = drawn.copied()
         interpret(form, found)
         agree(found, expected, drawn)

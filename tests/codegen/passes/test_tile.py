@@ -19,6 +19,7 @@ from codegen.schedule.check_loops import order_problem
 from codegen.schedule.choose_tiles import choose_tiles
 from codegen.schedule.directives import Reorder, Tile
 from codegen.schedule.loop_groups import orders_without_tiles
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.errors import ScheduleError
 from tests.codegen.ir.nests import function, i, j, k, load, loop, m, n, op, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
@@ -38,11 +39,11 @@ def test_same_meaning(row: Row) -> None:
     numbers = {"n": 37, "m": 21}
     made = vectorize_function(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
     tiles = choose_tiles(row.kernel, made.function, made.directives)
-    same_meaning(row.kernel, tile(made.function, tiles), numbers)
+    same_meaning(row.kernel, tile(made.function, LoopSchedule(tiles)), numbers)
     indices = {loop.node.index for root in loops_of(row.kernel.body) for loop in root.all()}
     tiles = tuple(Tile(index, 5) for index in sorted(indices))
     if not order_problem(row.kernel, tiles):
-        same_meaning(row.kernel, tile(row.kernel, tiles), numbers)
+        same_meaning(row.kernel, tile(row.kernel, LoopSchedule(tiles)), numbers)
 
 
 def copied(di: int, dj: int) -> Statement:
@@ -75,8 +76,8 @@ def test_orders_that_dependences_forbid(body: Statement, tiled: bool, by_columns
     assert (not order_problem(kernel, BY_COLUMNS)) == by_columns
     for legal, directives in ((tiled, TILES), (by_columns, BY_COLUMNS)):
         if legal:
-            ordered = tile(kernel, orders_without_tiles(directives))
-            same_meaning(kernel, tile(ordered, directives), {"n": 37, "m": 21})
+            ordered = tile(kernel, LoopSchedule(orders_without_tiles(directives)))
+            same_meaning(kernel, tile(ordered, LoopSchedule(directives)), {"n": 37, "m": 21})
 
 
 @pytest.mark.parametrize("order", [("i", "j_tile", "j"), ("i_tile", "i", "j")])
@@ -85,7 +86,7 @@ def test_tiles_of_one_loop_keep_the_order_of_iterations(order: tuple[str, ...]) 
     kernel = function(copied(-1, 1))
     tiles = [Tile(name.removesuffix("_tile"), 8) for name in order if name.endswith("_tile")]
     assert not order_problem(kernel, [*tiles, Reorder(order)])
-    same_meaning(kernel, tile(kernel, [*tiles, Reorder(order)]), {"n": 37, "m": 21})
+    same_meaning(kernel, tile(kernel, LoopSchedule((*tiles, Reorder(order)))), {"n": 37, "m": 21})
     assert order_problem(kernel, [Tile("j", 8), Reorder(("j_tile", "i", "j"))])
 
 

@@ -21,6 +21,7 @@ from codegen.passes.name_loops import name_loops
 from codegen.passes.tile import tile
 from codegen.pipeline.loops import in_tiles, schedule_function, vectorize_function
 from codegen.schedule.choose_strips import choose_strips
+from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.errors import KernelError, ScheduleError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -125,7 +126,7 @@ def _nest(case: Case, drawn: Nest) -> None:
         elif case.chance(2):
             function = vectorize_function(function, sizes, tail=tail).function
             if case.chance(2):
-                function = tile(function, choose_strips(function, case.one_of(16, 32, 64)))
+                function = tile(function, LoopSchedule(choose_strips(function, case.one_of(16, 32, 64))))
         found = drawn.copied()
         interpret(function, found)
     for name, mine, right in zip(ARRAYS, found, wanted, strict=False):

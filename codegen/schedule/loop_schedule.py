@@ -7,18 +7,15 @@ from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterSchedule(Directed):
+class LoopSchedule(Directed):
     """How the loops of one function over super-vectors run in registers.
 
-    directives      Registers and Tail of its loops; loops without Registers run iteration by iteration, and
-                    without Tail fill their blocks
-    register_bytes  the size of a register
-    fast            whether float operations on registers may be contracted and reassociated
+    directives  Parallel for the loop whose range calls choose; Registers and Tail of loops over
+                super-vectors; Relax. Loops without Registers run iteration by iteration, and loops without a
+                Tail fill their blocks
     """
 
     directives: tuple[Directive, ...]
-    register_bytes: int
-    fast: bool = False
 
     def registers(self, axis: str) -> Registers | None:
         """The registers of a loop; None if it runs iteration by iteration."""
