@@ -5,28 +5,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
 import tilejit
 from codegen.ir.printer import format_function
-from codegen.pipeline.passes import Pass, copy_passes, vector_passes
+from codegen.pipeline.passes import function_passes
 from codegen.pipeline.steps import first_arguments, kernel_of
 from tests.docs.test_map import DESIGN
 from tests.tools.goldens import GOLDEN
 
 COPY = DESIGN[DESIGN.index("## A copy, from text") : DESIGN.index("## A copy in two stages")]
-KERNEL = DESIGN[DESIGN.index("## A kernel, from text") : DESIGN.index("## Decisions")]
+KERNEL = DESIGN[DESIGN.index("## A kernel, from text") : DESIGN.index("## The passes of loops")]
+PASSES = DESIGN[DESIGN.index("## The passes of loops") : DESIGN.index("## Decisions")]
 
 
 def blocks(text: str) -> list[str]:
     return re.findall(r"^```(?:python|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize(("section", "passes"), [(COPY, copy_passes()), (KERNEL, vector_passes())])
-def test_steps_are_the_passes(section: str, passes: tuple[Pass, ...]) -> None:
-    steps = re.findall(r"^1\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE)
-    names = [run.__module__.rpartition(".")[2] for run in passes]
-    assert [x for x in steps if x in names] == names
+def test_the_table_lists_the_passes() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", PASSES, re.MULTILINE)
+    listed = [(name, re.findall(r"`(\w+)`", kinds)) for name, kinds in rows]
+    assert listed == [(run.__name__, [kind.__name__ for kind in kinds]) for run, kinds in function_passes()]
 
 
 def test_the_copy_matches_its_golden_file() -> None:
