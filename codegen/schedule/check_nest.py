@@ -29,6 +29,8 @@ from codegen.schedule.directives import (
     Parallel,
     Prefetch,
     PrefetchTile,
+    Registers,
+    Relax,
     Reorder,
     Request,
     Stage,
@@ -57,6 +59,7 @@ def check_nest(nest: CopyNest) -> None:
         ScheduleError: passes cannot obey them.
     """
     check_directives(nest.directives)
+    _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
     check_names(nest.directives, [x.axis for x in nest.loops], [x.axis for x in nest.around])
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:

@@ -181,6 +181,8 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
             'expected one directive of a kind for each loop, got Tile("row", 16) again',
         ),
         (TRANSPOSE + ", CopyBlock(64)", "a transpose does not take CopyBlock(64)"),
+        (TRANSPOSE + ', Registers("row", 8)', "a copy does not take Registers"),
+        (TRANSPOSE + ", Relax()", "a copy does not take Relax(), which kernels have"),
         (TRANSPOSE.replace("64", '"64"'), "expected tiles of 1 to"),
         (TRANSPOSE.replace("64", "64, count=1"), "expected tiles of 1 to"),
         (
