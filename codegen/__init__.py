@@ -196,6 +196,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import may_stage as may_stage
     from codegen.schedule.call_limits import may_stage_digits as may_stage_digits
     from codegen.schedule.check_loops import read_loop_directives as read_loop_directives
+    from codegen.schedule.choose_blocks import fills_blocks as fills_blocks
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
     from codegen.schedule.choose_strips import choose_strips as choose_strips
     from codegen.schedule.choose_strips import strips_text as strips_text
@@ -339,6 +340,7 @@ _HOMES = {
     "schedule.check_loops": "read_loop_directives",
     "schedule.choose_lanes": "choose_shape",
     "schedule.choose_strips": "choose_strips strips_text",
+    "schedule.choose_blocks": "fills_blocks",
     "schedule.choose_tiles": "choose_tiles choose_transposed_tiles runs_in_tiles",
     "schedule.directives": "Directive Parallel Tail Tile Vectorize",
     "schedule.hold_gil": "loops_hold_gil",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
-from codegen.ir.building import least, minus, plus, times
+from codegen.ir.building import index_of, least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
-from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
+from codegen.ir.nodes import MANY, Carried, Compare, For, Function, If, Let, Statement
+from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized, substituted
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
@@ -217,7 +217,7 @@ class _Peel:
         return [*out, If((before(whole, last, step), reached), (register,), (single,))]
 
     def blocks(self, outer: For, block: Registers) -> list[Statement]:
-        """Full blocks, the inner loop's tail row by row, then the rows that do not fill a block.
+        """Full blocks, and the rows and lanes that fill none, row by row.
 
         before:  for i step 16: for j step 64: C[j, i] = A[i, j] [16, 64]
         after:   for i_block in 0..i_whole step 16:
@@ -225,46 +225,70 @@ class _Peel:
                      for j in 0..j_whole step 16: C[j, i] = A[i, j] [16, 16]
                    if j_whole < m: for i in i_block..i_block + 16: for j in j_whole..m: …
                  for i in i_whole..n: for j: …
+
+        Blocks that may overlap have one of two forms for each loop:
+
+        after:   if n >= 16: for i_block in 0..n step 16: i = min(i_block, n - 16); the rows from there
+                 else: for i in 0..n: for j: …
         """
         lets, first, last = named_ends(outer, self.names)
         out: list[Statement] = [*lets]
-        step, side, innermost = outer.step // outer.size, block.lanes, block.axis
-        whole = self.end(outer, "whole", full_blocks_end(first, last, step, side), out)
-        name = self.names.name(outer.index)
+        step, side = outer.step // outer.size, block.lanes
+        name, at = self.names.name(f"{outer.index}_block"), self.names.name(outer.index)
+        rows = with_ends(outer, index_symbol(at), plus(at, side * step))
         (inner,) = outer.body
         assert isinstance(inner, For), "a block's loops stand alone in each other"
-        rows = with_ends(outer, index_symbol(name), plus(name, side * step))
-        out.append(For(name, (first,), (whole,), side * step, self.between(rows, inner, innermost, side)))
+        inside = self.between(rows, inner, block)
+        if block.overlap:
+            begun = Let(at, IndexValue(least(name, minus(last, side))))
+            full = For(name, (first,), (last,), side, (begun, *inside))
+            alone = self.body(in_sizes(outer, 1, 0).body)
+            rest = replace(with_ends(in_sizes(outer, 1, 0), first, last), body=alone)
+            return [*out, If((Compare(minus(last, first), "ge", index_of(side)),), (full,), (rest,))]
+        whole = self.end(outer, "whole", full_blocks_end(first, last, step, side), out)
+        out.append(For(at, (first,), (whole,), side * step, inside))
         tail = with_ends(in_sizes(outer, 1, 0), whole, last)
         return [*out, replace(tail, body=self.body(tail.body))] if self.tail(outer.index) else out
 
-    def between(self, rows: For, loop: For, innermost: str, side: int) -> tuple[Statement, ...]:
+    def between(self, rows: For, loop: For, block: Registers) -> tuple[Statement, ...]:
         """The loops between the outer and the inner loop of a block, then these two."""
-        if loop.index != innermost:
+        if loop.index != block.axis:
             (inner,) = loop.body
             assert isinstance(inner, For), "a block's loops stand alone in each other"
             alone = in_sizes(replace(loop, body=()), 1, 0)
             outer = resized(inner, 1, 1) if loop.size > 1 else inner
             assert isinstance(outer, For)
-            return (replace(alone, body=self.between(rows, outer, innermost, side)),)
+            return (replace(alone, body=self.between(rows, outer, block)),)
         lets, first, last = named_ends(loop, self.names)
         out: list[Statement] = [*lets]
-        step = loop.step // loop.size
-        whole = self.end(loop, "whole", full_blocks_end(first, last, step, side), out)
+        step, side, row_step = loop.step // loop.size, block.lanes, rows.step // rows.size
         # Statements of the inner loop have the dimensions of both.
-        around = replace(rows, body=(loop,))
-        (inside,) = in_sizes(around, side, 0).body
+        (inside,) = in_sizes(replace(rows, body=(loop,)), side, 0).body
         assert isinstance(inside, For)
-        lanes = with_ends(replace(in_sizes(inside, side, 1), lanes=side), first, whole)
-        row_step = rows.step // rows.size
-        out.append(replace(rows, step=side * row_step, size=side, lanes=side, body=(lanes,)))
-        if self.tail(innermost):
-            registers = self.schedule.registers(innermost)
-            assert registers is not None, "the inner loop of a block has registers of its own"
-            rest = with_ends(resized(loop, 1, 0), whole, last)  # type: ignore[arg-type]
+        lanes = replace(in_sizes(inside, side, 1), lanes=side)
+        registers = self.schedule.registers(block.axis)
+        assert registers is not None, "the inner loop of a block has registers of its own"
+
+        def row_by_row(begin: Index) -> For:
+            """The iterations that fill no block."""
+            rest = with_ends(resized(loop, 1, 0), begin, last)  # type: ignore[arg-type]
             row = tuple(self.vector_loop(rest, registers, side - 1))
-            single = replace(rows, step=row_step, size=1, body=row)
-            out.append(If((before(whole, last, step),), (single,)))
+            return replace(rows, step=row_step, size=1, body=row)
+
+        def in_block(made: For) -> For:
+            return replace(rows, step=side * row_step, size=side, lanes=side, body=(made,))
+
+        if block.overlap:
+            name, at = self.names.name(f"{loop.index}_block"), self.names.name(loop.index)
+            body = tuple(substituted(x, loop.index, index_symbol(at)) for x in lanes.body)
+            begun = Let(at, IndexValue(least(name, minus(last, side))))
+            full = with_ends(replace(lanes, index=name, body=(begun, *body)), first, last)
+            is_full = Compare(minus(last, first), "ge", index_of(side))
+            return (*out, If((is_full,), (in_block(full),), (row_by_row(first),)))
+        whole = self.end(loop, "whole", full_blocks_end(first, last, step, side), out)
+        out.append(in_block(with_ends(lanes, first, whole)))
+        if self.tail(block.axis):
+            out.append(If((before(whole, last, step),), (row_by_row(whole),)))
         return tuple(out)
 
 

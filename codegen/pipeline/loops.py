@@ -154,5 +154,5 @@ def loops_source(
         tuple(value.dtype for value in function.results),
         shared_loop(function) is not None,
         schedule.streamed,
-        schedule.transposes,
+        schedule.blocks,
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codegen.analysis.bodies import shared_loop
 from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import RESULTS, Function
+from codegen.ir.visit import trips_between
 from codegen.runtime.direct_entries import RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, asm_of, llvm_of, native_address
 from codegen.runtime.threads import run_parts
@@ -33,7 +34,7 @@ class LoopsSource:
     results     the dtypes of its results, 8 bytes each
     shared      whether begin and end select the range of the first loop that runs
     streamed    the arrays whose full lines it stores past the cache
-    transposes  whether it transposes blocks in registers
+    blocks      two loops and the rows of each square block that it transposes in registers
     """
 
     name: str
@@ -42,7 +43,7 @@ class LoopsSource:
     results: tuple[str, ...]
     shared: bool
     streamed: tuple[str, ...] = ()
-    transposes: bool = False
+    blocks: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _trips(function: Function, values: Mapping[str, int]) -> int | None:
     near, far = (max, min) if loop.step > 0 else (min, max)
     first = near(evaluate_index(bound, values) for bound in loop.lower)
     last = far(evaluate_index(bound, values) for bound in loop.upper)
-    return len(range(first, last, loop.step))
+    return trips_between(first, last, loop.step)
 
 
 class BoundKernel:

@@ -6,12 +6,15 @@ that is contiguous along the outer loop is loaded or stored by columns and trans
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
 from codegen.ir.families import BLOCK_SIDES
+from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import IndexValue, Load, Value
-from codegen.ir.visit import coefficient, loads, parts, values_of
+from codegen.ir.visit import coefficient, loads, parts, trips_between, values_of
 from codegen.schedule.directives import Registers
 
 LEAST_ROWS, *_, MOST_ROWS = BLOCK_SIDES
@@ -42,6 +45,29 @@ def block_of(function: Function, outer: For, register_bytes: int) -> Registers |
     if not any(_by_columns(function, a, outer, inner) for a in accesses):
         return None
     return Registers(inner.index, side, rows=outer.index)
+
+
+def fills_blocks(
+    function: Function, blocks: Sequence[tuple[str, str, int]], sizes: Mapping[str, int]
+) -> bool:
+    """Whether the loops of a block have enough iterations for it in a call with these sizes.
+
+    blocks  two loops and the rows of each block
+
+    Loops whose bounds need the index of another loop count as long.
+    """
+    loops = {x.index: x for x in flat(function.body) if isinstance(x, For)}
+
+    def is_long(loop: For, side: int) -> bool:
+        try:
+            lower = [evaluate_index(bound, sizes) for bound in loop.lower]
+            upper = [evaluate_index(bound, sizes) for bound in loop.upper]
+        except KeyError:
+            return True
+        near, far = (max, min) if loop.step > 0 else (min, max)
+        return trips_between(near(lower), far(upper), loop.step // loop.size) >= side
+
+    return any(is_long(loops[rows], side) and is_long(loops[axis], side) for rows, axis, side in blocks)
 
 
 def _inside(outer: For) -> list[For]:

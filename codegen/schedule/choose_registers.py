@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
-from codegen.analysis.bodies import flat, full_blocks, shared_loop, vector_dtypes
+from codegen.analysis.bodies import flat, full_blocks, read, shared_loop, stored, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
 from codegen.ir.families import CALL, FAMILIES, MASKS
@@ -82,7 +82,9 @@ class _Choice:
         block = block_of(self.function, loop, self.register_bytes)
         if block is None:
             return
-        self.add(block)
+        how = self.tails.get(block.axis, "mask")
+        repeats = not stored(loop.body) & read(loop.body) and how in ("mask", "shift")
+        self.add(replace(block, overlap=repeats and _by_one(loop, block.axis)))
         self.blocked.add(block.axis)
         if self.may_leave(block.axis, loop.size, block.lanes):
             self.ends[loop.index] = Tail(loop.index, "scalar")
@@ -143,6 +145,12 @@ class _Choice:
     def may_leave(self, index: str, size: int, block: int) -> bool:
         """Whether iterations of a super-vector may be left that do not fill a block; `index` has the tail."""
         return self.tails.get(index) != "assume_divisible" or size % block != 0
+
+
+def _by_one(loop: For, inner: str) -> bool:
+    """Whether the indices of a loop and of one inside it count their iterations."""
+    pair = (x for x in flat((loop,)) if isinstance(x, For) and x.index in (loop.index, inner))
+    return all(x.step == x.size for x in pair)
 
 
 def lanes_and_registers(loop: For, register_bytes: int) -> tuple[int, int]:

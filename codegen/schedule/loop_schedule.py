@@ -31,6 +31,6 @@ class LoopSchedule(Directed):
         return tuple(dict.fromkeys(x.streamed for x in self.obeying(Registers) if x.streamed))
 
     @property
-    def transposes(self) -> bool:
-        """Whether blocks are transposed in registers."""
-        return any(x.rows for x in self.obeying(Registers))
+    def blocks(self) -> tuple[tuple[str, str, int], ...]:
+        """The two loops of each block that is transposed in registers, and its rows, as many as lanes."""
+        return tuple((x.rows, x.axis, x.lanes) for x in self.obeying(Registers) if x.rows)

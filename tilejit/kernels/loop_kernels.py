@@ -24,6 +24,7 @@ from codegen import (
     choose_strips,
     choose_tiles,
     choose_transposed_tiles,
+    fills_blocks,
     flatten_values,
     in_tiles,
     lazy,
@@ -170,7 +171,7 @@ class LoopKernels:
     def transposed_tiles(self) -> tuple[Tile, ...]:
         """The tiles for large arrays."""
         options = self.options
-        if not options.is_auto or options.schedule is not None or not self.kernel.emitted.transposes:
+        if not options.is_auto or options.schedule is not None or not self.kernel.emitted.blocks:
             return ()
         made = self.vectorized
         return choose_transposed_tiles(self.function, made.function, made.directives)
@@ -178,8 +179,14 @@ class LoopKernels:
     def _kernel(self, directives: tuple[Directive, ...]) -> LoopKernel:
         return loop_kernel(self.vectorized.function, directives, fast=self.options.fastmath)
 
-    def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
-        """The faster of the two for such sizes, by the caches and by this machine's measured copies."""
+    def sized_kernel(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> LoopKernel:
+        """The fastest of its kernels for such sizes, by the caches and by this machine's measured copies.
+
+        sizes  the values of the symbols of the call
+        """
+        blocks, wide = self.kernel.emitted.blocks, self.vectorized.function
+        if blocks and self.options.schedule is None and not fills_blocks(wide, blocks, sizes):
+            return self.scalar_kernel
         size_bytes = sum(_extent_bytes(x) for x in arrays.values())
         cached = self.tiled_kernel if runs_in_tiles(size_bytes) else self.kernel
         if size_bytes < CALIBRATED_FROM_BYTES or self.kernel is self.scalar_kernel:
@@ -210,7 +217,8 @@ class LoopKernels:
         if not self.options.is_auto:
             facts.append(strips_text(self.vectorized.function, machine().register_bytes))
         facts.append(f"registers of {machine().register_bytes} bytes")
-        facts += ["blocks transposed in registers"] * self.kernel.emitted.transposes
+        if self.kernel.emitted.blocks:
+            facts.append("blocks transposed in registers, element by element where none is full")
         facts += ["one thread"] * (not self.shared)
         if self.streaming_kernel is not self.kernel and self.streaming_kernel.emitted.streamed:
             facts.append("streaming stores where arrays are large")

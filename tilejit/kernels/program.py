@@ -188,7 +188,7 @@ class BoundCall:
             else:
                 self._pairs.append(pair)
         alone = any(_shares_elements(given[k]) for k, _ in self._written)
-        kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
+        kernel = program.scalar_kernel if alone else program.sized_kernel(arrays, known)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
         shared = program.shared and not alone
