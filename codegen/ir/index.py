@@ -50,9 +50,8 @@ class Affine:
         return Affine(self.constant * factor, tuple((name, c * factor) for name, c in self.terms))
 
     def __str__(self) -> str:
-        parts = [name if c == 1 else f"{c}*{name}" for name, c in self.terms]
-        text = " + ".join([*parts, *([str(self.constant)] if self.constant or not parts else [])])
-        return text.replace("+ -", "- ")
+        parts = [_scaled(name, c) for name, c in sorted(self.terms, key=lambda term: term[1] < 0)]
+        return _sum([*parts, *([str(self.constant)] if self.constant or not parts else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +184,16 @@ class Sum:
     rest: Affine = Affine()
 
     def __str__(self) -> str:
-        parts = [str(p) if k == 1 else f"{k}*({p})" for p, k in self.parts]
-        return " + ".join([*parts, *([str(self.rest)] if self.rest != Affine() else [])])
+        parts = [str(p) if k == 1 else _scaled(f"({p})", k) for p, k in self.parts]
+        return _sum([*parts, *([str(self.rest)] if self.rest != Affine() else [])])
+
+
+def _scaled(text: str, factor: int) -> str:
+    return f"{'-' * (factor < 0)}{text}" if abs(factor) == 1 else f"{factor}*{text}"
+
+
+def _sum(parts: list[str]) -> str:
+    return " + ".join(parts).replace("+ -", "- ")
 
 
 def _factor(index: Index) -> str:

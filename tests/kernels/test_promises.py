@@ -289,7 +289,7 @@ def test_vectorizable_loops_run_in_lanes_of_any_size_on_one_thread(size: int) ->
     read_behind(expected, 100)
     np.testing.assert_array_equal(y, expected)
     assert f"loop i: vectorized by {size}:" in kernel.report()
-    assert "vectorizable rules out that y[i] is written and y[i - 1*k] read" in kernel.report()
+    assert "vectorizable rules out that y[i] is written and y[i - k] read" in kernel.report()
     assert "one thread" in kernel.report()
     with pytest.raises(
         tj.KernelValueError, match=r"iterations 3 and 6 of i .* but vectorizable .*\n  remove it"

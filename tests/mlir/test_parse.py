@@ -145,7 +145,7 @@ func.func @f(%A: memref<?xf32>, %k: i32) {
     load = node.body[0]
     assert isinstance(load, Let)
     assert isinstance(load.value, Load)
-    assert str(load.value.subscripts[0]) == "4*(i // 4) + i % 4 + -1*k"
+    assert str(load.value.subscripts[0]) == "4*(i // 4) + i % 4 - k"
 
 
 def test_stores_under_affine_if() -> None:

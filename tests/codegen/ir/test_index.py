@@ -6,6 +6,7 @@ import ast
 from types import FunctionType
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,14 @@ def read(text: str) -> Operand:
     names: dict[str, Any] = {name: indexed(index_symbol(name)) for name in NAMES}
     node = ast.parse(text, mode="eval").body
     return expression(node, Scope(SourceText("text", 1, (text,)), nothing, names, {}))
+
+
+@pytest.mark.parametrize(
+    "text", ["-i", "n - i - 1", "j - 2*i", "-(j // 2) - i + 3", "2*(i % 4) - 2*(j // 3) - n"]
+)
+def test_texts_subtract_negative_terms(text: str) -> None:
+    """After positive ones, and without a factor of 1."""
+    assert str(read(text).index) == text
 
 
 @given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
