@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.ir.building import let, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import index_symbol
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ArrayArg, BufferArg, Function, Let, ScalarArg, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
@@ -14,9 +15,9 @@ from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.vectorize_tiles import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
-from codegen.schedule.directives import Gather, Groups, Parallel
-from codegen.schedule.loops import Loop
-from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, OFFSET_TABLES
+from codegen.schedule.directives import Gather, Groups, Parallel, Table
+from codegen.schedule.loops import Loop, int_size
+from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
 
 
@@ -133,7 +134,10 @@ def _value(nest: CopyNest, at: str) -> str:
 
 
 def _indices(nest: CopyNest, side: Side) -> str:
-    """The indices of an element on a side, those with the smallest literal strides last."""
+    """The indices of an element on a side, those with the smallest literal strides last.
+
+    With a table of lines: line_offsets[(2*column + row) // 32], (2*column + row) % 32
+    """
 
     def stride(x: Loop) -> int:
         step = x.stride(side)
@@ -144,4 +148,9 @@ def _indices(nest: CopyNest, side: Side) -> str:
             return f"{x.table_name}[{x.axis}]"
         return f"{'-' * (stride(x) < 0)}{x.axis}"
 
+    for table in nest.obeying(Table):
+        if table.side == side:
+            width, line = nest.target.bits // 8, LINE_BYTES // (nest.target.bits // 8)
+            elements = plus(*(times(x.axis, int_size(x.stride(side)) // width) for x in nest.loops))
+            return f"{LINE_TABLE}[({elements}) // {line}], ({elements}) % {line}"
     return ", ".join(map(index, sorted(nest.loops, key=lambda x: -abs(stride(x)))))
