@@ -15,7 +15,7 @@ from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.vectorize_tiles import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
-from codegen.schedule.directives import Gather, Groups, Parallel, Table
+from codegen.schedule.directives import CopyBlock, Directive, Gather, Groups, Parallel, Table, Tail
 from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
@@ -41,13 +41,26 @@ def lower_copy(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
         body, what = _inner(nest), _what(nest, at)
     unit = "bits" if nest.unit_bits == 1 else "bytes"
     elements = [f"Element by element, strides in {unit}"] * ({*map(type, nest.directives)} <= {Parallel})
-    summary = f"{what}. {', '.join((*elements, *map(str, nest.directives)))}."
+    obeyed = (str(x) for x in nest.directives if not _never(x, nest))
+    summary = f"{what}. {', '.join((*elements, *obeyed))}."
     tables = table_arguments(nest)
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
     padding = (BufferArg(SEGMENT_PADDING),) if nest.obeying(Gather) else ()
     buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
     name = kernel_name(nest, structure_digest(nest, arguments))
     return Function(name, given, (*before, *_around(nest, body)), buffers=buffers, summary=summary)
+
+
+def _never(directive: Directive, nest: CopyNest) -> bool:
+    """Whether literal sizes leave nothing to a tail, or to a copy of long runs."""
+    match directive:
+        case Tail(axis):
+            extent = nest.axis(axis).extent
+            return isinstance(extent, int) and extent % nest.lanes[axis] == 0
+        case CopyBlock(least):
+            extent = nest.loops[-1].extent
+            return isinstance(extent, int) and extent < least
+    return False
 
 
 def _inner(nest: CopyNest) -> Body:

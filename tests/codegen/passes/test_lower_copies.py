@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilejit
 from codegen import Function, format_function
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.observer import Form
@@ -61,3 +62,19 @@ def test_each_stage_prints(group: str) -> None:
         for stages in forms(case).values():
             for made in stages.values():
                 check_names(format_function(made))
+
+
+@pytest.mark.parametrize(
+    ("dims", "has_tail", "may_be_long"),
+    [((64, 128), False, False), ((64, 100), True, False), ((64, 512), False, True)],
+    ids=str,
+)
+def test_docstrings_leave_out_what_literal_sizes_decide(
+    dims: tuple[int, int], has_tail: bool, may_be_long: bool
+) -> None:
+    """A tail that no run has, and memcpy for runs that are short."""
+    x = np.zeros(dims, np.float32)
+    source = tilejit.explain(np.zeros((dims[0], 600), np.float32)[:, : dims[1]], x, specialize="sizes").source
+    _, docstring, code = source.split('"""')
+    assert ("Tail(" in docstring) == has_tail == ("336" in code)
+    assert ("CopyBlock(" in docstring) == may_be_long == ("copy_block(" in code)
