@@ -17,6 +17,7 @@ from codegen.ir.index import (
     Index,
     Least,
     Mod,
+    index_symbol,
     index_symbols,
     map_parts,
     rename_index,
@@ -46,7 +47,8 @@ RELATIONS = {"lt": (-1,), "le": (-1, 0), "gt": (1,), "ge": (0, 1), "eq": (0,), "
 def simplify(function: Function, _: object = None) -> Function:
     """Evaluate numbers, take branches whose tests are decided, and unroll loops of at most one iteration.
 
-    Calls for no element and addresses that nothing uses are removed as well.
+    Calls for no element, unused addresses, and limits that the index of a loop never exceeds are removed as
+    well.
 
     before:  if dst % 64 == 0 and 512 % 64 == 0: …
              elif 512 >= 256: for x in 0..336 // 64 * 64 step 512: dst[x] = src[x] [64]
@@ -74,11 +76,11 @@ class _Simplify:
     def body(
         self,
         body: Body,
-        known: Mapping[str, int],
+        known: Mapping[str, Affine],
         outer: frozenset[str] = frozenset(),
         holding: Tests = frozenset(),
     ) -> Body:
-        """A body, given the numbers that names stand for.
+        """A body, given the numbers and symbols that names stand for.
 
         outer    the names that are assigned around it
         holding  the tests around it, which hold
@@ -86,8 +88,8 @@ class _Simplify:
         made, numbers, visible = list[Statement](), dict(known), set(outer)
         for k, node in enumerate(body):
             assigned = set(_assigned(node))
-            numbers = {name: n for name, n in numbers.items() if name not in assigned}
             changed = assigned | ({node.index} if isinstance(node, For) else set())
+            numbers = {name: x for name, x in numbers.items() if not changed & {name, *index_symbols(x)}}
             holding = frozenset(test for test in holding if not changed & _symbols(test))
             node, later = _evaluated(node, numbers), body[k + 1 :]
             simple = self.decided(node, numbers, frozenset(visible), holding)
@@ -101,8 +103,9 @@ class _Simplify:
             visible.update(_own(simple))
             for each in simple:
                 match each:
-                    case Let(name, IndexValue(index, shape=())) if (number := number_in(index)) is not None:
-                        numbers[name] = number
+                    case Let(name, IndexValue(Affine(_, terms) as index, shape=())):
+                        if not terms or index == index_symbol(terms[0][0]):
+                            numbers[name] = index
         return tuple(made)
 
     def apart(self, body: Body, others: set[str]) -> Body:
@@ -116,7 +119,7 @@ class _Simplify:
         return tuple(_renamed(node, names) for node in body) if names else body
 
     def decided(
-        self, node: Statement, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests
+        self, node: Statement, numbers: Mapping[str, Affine], outer: frozenset[str], holding: Tests
     ) -> Body:
         """A statement without what numbers decide."""
         match node:
@@ -129,7 +132,7 @@ class _Simplify:
                 return () if isinstance(number, Affine) and number_in(number) == 0 else (node,)
         return (node,)
 
-    def branch(self, node: If, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests) -> Body:
+    def branch(self, node: If, numbers: Mapping[str, Affine], outer: frozenset[str], holding: Tests) -> Body:
         """A branch without decided tests, or the statements that run."""
         results = [
             (test in holding or _holds(test)) if isinstance(test, Compare) else None for test in node.tests
@@ -144,7 +147,9 @@ class _Simplify:
             return then
         return (If(unknown, then, otherwise),)
 
-    def iterated(self, loop: For, numbers: Mapping[str, int], outer: frozenset[str], holding: Tests) -> Body:
+    def iterated(
+        self, loop: For, numbers: Mapping[str, Affine], outer: frozenset[str], holding: Tests
+    ) -> Body:
         """A loop; its body if it runs once, under a test if at most once, and what it carries if never."""
         trips = most_trips(loop)
         if trips == 0:
@@ -155,7 +160,27 @@ class _Simplify:
             once = tuple(substituted(each, loop.index, first) for each in loop.body)
             tests = tuple(Compare(first, "lt" if loop.step > 0 else "gt", upper) for upper in loop.upper)
             return self.branch(If(tests, once), numbers, outer, holding)
-        return (replace(loop, body=self.body(loop.body, numbers, outer, holding)),)
+        body = loop.body
+        if (top := _largest(loop, trips)) is not None:
+            body = tuple(map_indices(node, lambda index: _below(index, loop.index, top)) for node in body)
+        return (replace(loop, body=self.body(body, numbers, outer, holding)),)
+
+
+def _largest(loop: For, trips: int | None) -> int | None:
+    """The largest index of a loop whose bounds are numbers; None for others."""
+    first, end = (number_in(x[0]) if len(x) == 1 else None for x in (loop.lower, loop.upper))
+    if first is None or end is None or not trips:
+        return None
+    return max(first, first + (trips - 1) * loop.step)
+
+
+def _below(index: Index, name: str, top: int) -> Index:
+    """An expression without limits that an index never exceeds: min(j, 12) -> j for j of at most 12."""
+    index = map_parts(index, lambda part: _below(part, name, top))
+    if not isinstance(index, Least) or index_symbol(name) not in index.of:
+        return index
+    kept = tuple(x for x in index.of if (n := number_in(x)) is None or n < top)
+    return kept[0] if len(kept) == 1 else Least(kept)
 
 
 def _symbols(test: Compare) -> set[str]:
@@ -191,12 +216,12 @@ def _assigned(node: Statement) -> Iterator[str]:
             yield from chain.from_iterable(map(_assigned, (*then, *otherwise)))
 
 
-def _evaluated(node: Statement, numbers: Mapping[str, int]) -> Statement:
-    """A statement in which known names and arithmetic of numbers are numbers."""
+def _evaluated(node: Statement, numbers: Mapping[str, Affine]) -> Statement:
+    """A statement with the numbers and symbols of known names, in which arithmetic of numbers is a number."""
 
     def change(index: Index) -> Index:
         for name in index_symbols(index) & numbers.keys():
-            index = substitute_index(index, name, Affine(numbers[name]))
+            index = substitute_index(index, name, numbers[name])
         return evaluated(index)
 
     return map_indices(node, change)

@@ -12,8 +12,8 @@ import tilejit as tj
 from codegen.emit.source import source_of
 from codegen.ir.building import compare, greatest, least, let, loop, minus, multiple, plus, rest
 from codegen.ir.index import Index, evaluate_index, index_symbol
-from codegen.ir.nodes import BufferArg, Call, Carried, Function, If, Let, Statement, Store, View
-from codegen.ir.values import Const, Load, Local, Op
+from codegen.ir.nodes import BufferArg, Call, Carried, For, Function, If, Let, Statement, Store, View
+from codegen.ir.values import Const, IndexValue, Load, Local, Op
 from codegen.passes.simplify import evaluated, simplify
 
 DECIDED = compare(512, "ge", 256)
@@ -74,6 +74,39 @@ def test_loops_run_once_or_never() -> None:
     twice = loop("x", 0, 65, moved(x), step=64)
     assert simplified(twice) == (twice,)
     assert simplified(If((DECIDED,), (loop("x", 0, 1, If((DECIDED,), (moved(x),))),))) == (moved(0),)
+
+
+@pytest.mark.parametrize(
+    ("end", "step", "limits", "text"),
+    [
+        (16, 4, (12,), "x"),
+        (16, 4, (11,), "min(x, 11)"),
+        (17, 4, (12,), "min(x, 12)"),
+        (16, 4, (12, "n"), "min(x, n)"),
+        ("n", 4, (12,), "min(x, 12)"),
+    ],
+    ids=str,
+)
+def test_limits_above_a_loop_are_left_out(
+    end: int | str, step: int, limits: tuple[int | str, ...], text: str
+) -> None:
+    """The name of such a limit becomes the index of the loop."""
+    place = let("place", least("x", *limits))
+    (made,) = simplified(loop("x", 0, end, place, moved(index_symbol("place")), step=step))
+    assert isinstance(made, For)
+    *named, store = made.body
+    assert isinstance(store, Store)
+    assert [str(store.subscripts[0]), len(named)] == (["x", 0] if text == "x" else ["place", 1])
+    assert all(
+        isinstance(x, Let) and isinstance(x.value, IndexValue) and str(x.value.index) == text for x in named
+    )
+
+
+def test_names_of_symbols_that_change_stay() -> None:
+    """y = x; x = x + 64; dst[y]"""
+    body = let("y", "x"), let("x", plus("x", 64)), moved(index_symbol("y"))
+    assert simplified(let("x", "n"), *body) == (let("x", "n"), body[1], moved(index_symbol("n")))
+    assert simplified(loop("k", 0, "n", *body)) == (loop("k", 0, "n", *body),)
 
 
 def test_names_of_numbers_are_numbers() -> None:
