@@ -72,8 +72,8 @@ def check_nest(nest: CopyNest) -> None:
         return
     others = CopyBlock, Prefetch, Table, Groups, Assemble, Gather, Request
     _refuse_any(nest, others, "a transpose does not take {}")
-    _check_order(nest)
     _check_blocks(nest)
+    _check_order(nest)
     _check_panel(nest)
     _check_scratch(nest)
     _check_streamed_tiles(nest)
@@ -281,12 +281,16 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     keep their lanes, and runs choose their streams. Panels of any size, and directives that hold tables, such
     as Table("src"), belong to the copy: a text repeats them with the same lanes.
 
+    A transpose without Reorder has the loops over tiles in the order of the text, and without Tail, its last
+    blocks begin earlier.
+
     Raises:
         ScheduleError: it is not a list of directives, or passes cannot obey them.
     """
     own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
-    made = shared_among_threads(replace(nest, directives=directives))
+    made = replace(nest, directives=directives)
+    made = shared_among_threads(_with_defaults(made, nest) if nest.order else made)
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for each in own.values():
             if not any(_repeats(x, each) for x in directives):
@@ -297,14 +301,23 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         if own and made.lanes != nest.lanes:
             needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
             refuse(f"this copy needs {needed}", _first(made, Vectorize))
-        if nest.order and not made.order:
-            refuse("a transpose needs Reorder")
         if not nest.order:
             _check_choices(made, nest)
         check_nest(made)
         made = with_tables(made) if made.order else made
         _check_scratch(made)
     return made
+
+
+def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
+    """A transpose with an order and tails, those of the text if it has some."""
+    blocks, around = ["row"] if nest.short else ["row", "column"], [x.axis for x in nest.around]
+    missing: list[Directive] = [Tail(axis, "clamp") for axis in blocks if made.tail(axis) is None]
+    if not made.order:
+        tiles = sorted(made.obeying(Tile), key=lambda x: x != made.tiles(x.axis)[0])
+        inner = [x.axis for x in nest.others if x.axis not in around]
+        missing = [Reorder((*around, *(x.index for x in tiles), *inner, *blocks)), *missing]
+    return replace(made, directives=(*made.directives, *missing))
 
 
 def _belongs_to_copy(directive: Directive) -> bool:

@@ -43,6 +43,30 @@ def test_a_copy_runs_as_the_schedule_says(schedule: str) -> None:
     assert "range(0, row_extent, 64)" in explained.source or "64 * begin" in explained.source
 
 
+@pytest.mark.parametrize(
+    ("schedule", "order"),
+    [
+        ('Tile("row", 64)', "row_tile"),
+        ('Tile("row", 64), Tile("column", 32)', "row_tile column_tile"),
+        (
+            'Tile("column", 64), Tile("row", 64), Tile("row", 16, level="strip")',
+            "column_tile row_tile row_strip",
+        ),
+        (
+            'Tile("row", 64), Tile("row", 16, level="strip"), Tile("column", 64)',
+            "row_tile column_tile row_strip",
+        ),
+    ],
+)
+def test_orders_and_tails_may_be_left_out(schedule: str, order: str) -> None:
+    """Loops over tiles are in the order of the text, the outermost tiles first."""
+    loops = ", ".join(f'"{name}"' for name in (*order.split(), "row", "column"))
+    explained = copied(f"{schedule}, Vectorize(row=16, column=16)")
+    assert f"Reorder({loops})" in explained.directives
+    assert 'Tail("row", "clamp"), Tail("column", "clamp")' in explained.directives
+    assert explained.source == copied(explained.directives).source
+
+
 @pytest.mark.parametrize("loop", ["row_tile", "column_tile"])
 def test_threads_share_the_named_loop(loop: str) -> None:
     explained = copied(f'{TRANSPOSE}, Parallel("{loop}")')
@@ -160,7 +184,6 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
             TRANSPOSE.replace("column=16", "column=2"),
             "expected 4x16, 16x4, 16x16, got blocks of 16x2 elements of 4 bytes",
         ),
-        (TRANSPOSE.replace('Tail("row", "clamp"), ', ""), 'expected Tail("row", "clamp")'),
         (
             TRANSPOSE.replace('"row_tile", "column_tile"', '"row_tile"'),
             "expected an order of the perfectly nested loops row_tile, column_tile, row, column, got",
@@ -199,7 +222,9 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for long result rows, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
-        ("Vectorize(x=64)", "a transpose needs Reorder"),
+        ("Vectorize(x=64)", "expected a loop over row, column, got x"),
+        ('Tile("row", 64)', "expected lanes of both sides, such as Vectorize(row=16, column=16)"),
+        ("Vectorize(row=16, column=16)", 'expected tiles of rows, such as Tile("row", 64)'),
     ],
 )
 def test_a_schedule_that_passes_cannot_obey_is_refused(schedule: str, message: str) -> None:
@@ -220,8 +245,8 @@ def test_a_schedule_that_passes_cannot_obey_is_refused(schedule: str, message: s
         ),
         (TRANSPOSE.replace("row=16", "row=7"), 'Tile("row", 64)'),
         (TRANSPOSE + ', Tile("layer", 2)', 'Tile("layer", 2)'),
-        (TRANSPOSE.replace(', Tail("column", "clamp")', ""), ""),
-        ("Vectorize(x=64)", ""),
+        ("Vectorize(row=16, column=16)", ""),
+        ("Vectorize(x=64)", "Vectorize(x=64)"),
     ],
 )
 def test_a_caret_is_under_the_directive_that_is_refused(schedule: str, under: str) -> None:
@@ -350,6 +375,15 @@ def test_panels_of_layers_have_any_number_of_them() -> None:
         z[:] = 0
         tj.copyto(z, x, schedule=re.sub(r'Tile\("layer", \d+', f'Tile("layer", {layers}', own))
         np.testing.assert_array_equal(z, x)
+
+
+def test_panels_of_layers_run_in_an_order_of_their_own() -> None:
+    x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
+    z = np.zeros(x.shape, np.uint8)
+    own = tj.explain(z, x).directives
+    assert "layer_panel" in own
+    tj.copyto(z, x, schedule=re.sub(r"Reorder\([^)]*\), |, Parallel\([^)]*\)", "", own))
+    np.testing.assert_array_equal(z, x)
 
 
 def test_a_schedule_for_one_thread_runs_on_several() -> None:
