@@ -71,7 +71,7 @@ def test_the_demos_numpy_code_packs_the_layout() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("stage", ["nest", "schedule", "source", "llvm", "asm", "all"])
+@pytest.mark.parametrize("stage", ["nest", "schedule", "directives", "source", "llvm", "asm", "all"])
 def test_explain_prints_a_stage(stage: str) -> None:
     result = run("explain", "C", SHAPE, "--stage", stage)
     assert result.exit_code == 0, result.output
@@ -79,6 +79,8 @@ def test_explain_prints_a_stage(stage: str) -> None:
     texts = {"nest": explanation.nest, "schedule": explanation.schedule, "source": explanation.source}
     for name, text in texts.items():
         assert (text.strip() in result.stdout) == (stage in (name, "all"))
+    if stage in ("directives", "all"):
+        assert f"{explanation.directives}\n" in result.stdout
     assert ("define " in result.stdout) == (stage in ("llvm", "all"))
 
 
@@ -100,6 +102,15 @@ def test_explain_takes_sizes_and_threads() -> None:
     assert "expected one or two sizes" in refuses("explain", "C", shape, "--virtual-vector-size", "1,2,3")
     assert "not a list of numbers" in refuses("explain", "C", shape, "--virtual-vector-size", "x")
     refuses("explain", "C", shape, "--threads", "0")
+
+
+def test_printed_directives_are_a_schedule() -> None:
+    arguments = "explain", "C", "u32[300,200]{0,1}", "--stage"
+    given = run(*arguments, "directives").stdout.strip()
+    assert given == tilejit.explain("u32[300,200]{0,1}", None).directives
+    assert run(*arguments, "directives", "--schedule", given).stdout.strip() == given
+    other = given.replace("96", "32")
+    assert other in run(*arguments, "schedule", "--schedule", other).stdout
 
 
 def test_explain_takes_parameters() -> None:

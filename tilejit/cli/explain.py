@@ -24,6 +24,7 @@ class Stage(StrEnum):
 
     NEST = "nest"
     SCHEDULE = "schedule"
+    DIRECTIVES = "directives"
     SOURCE = "source"
     LLVM = "llvm"
     ASM = "asm"
@@ -63,7 +64,7 @@ def explain(
         typer.Option(
             "--schedule",
             metavar="TEXT",
-            help="Directives for the largest part of the copy, as --stage schedule prints them.",
+            help="Directives for the largest part of the copy, as --stage directives prints them.",
         ),
     ] = None,
     threads: Annotated[
