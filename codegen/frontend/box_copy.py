@@ -164,8 +164,22 @@ def copied_box(
     return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 
 
-def padding_box(copy: BoxedCopy, box: Box, target: Element) -> StridedBox:
-    """One box of slots that receive the padding value; the source side of `box` is zero."""
+def padding_box(copy: BoxedCopy, box: Box, target: Element, size_bytes: int) -> StridedBox:
+    """One box of slots that receive a padding value of `size_bytes`; the source side of `box` is zero.
+
+    Parts of complex numbers are swapped one by one, but their padding stays together.
+    """
     axes = tuple(Axis(name, *digit) for name, digit in zip(box.names, box.digits, strict=True))
+    parts = 8 * size_bytes // target.bits
+    if target.bits >= 8 and parts > 1:
+        assert any(x.dst == target.bits // 8 for x in axes), "the parts of an element are an axis"
+        axes = tuple(_together(x, parts) if x.dst == target.bits // 8 else x for x in axes)
+        target = Element(f"u{8 * size_bytes}", 8 * size_bytes)
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, 0, box.dst_base, None, target, copy.dst.unit_bits, entries=entries)
+
+
+def _together(axis: Axis, parts: int) -> Axis:
+    """An axis over parts of elements as one over elements."""
+    assert axis.extent % parts == 0, "the parts of an element are in one axis"
+    return Axis(axis.name, axis.extent // parts, axis.src * parts, axis.dst * parts)

@@ -142,7 +142,8 @@ class _Maker:
     def pad(self, pad: Box) -> list[Launch]:
         if pad.volume == 0:
             return []
-        return self._box(pad, lambda box: padding_box(self.boxed, box, self.target))
+        size_bytes = len(self.padding or b"")
+        return self._box(pad, lambda box: padding_box(self.boxed, box, self.target, size_bytes))
 
     def _box(self, box: Box, with_elements: Callable[[Box], StridedBox]) -> list[Launch]:
         """The launches of a box, some of whose loops become tables if there are too many."""

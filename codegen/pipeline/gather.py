@@ -52,7 +52,7 @@ def _boxes(copy: BoxedCopy, element: Element, *, padded: bool) -> list[StridedBo
     boxes = [copied_box(copy, box, element, element) for box in by_size if box.volume]
     for pad in copy.pads if padded else ():
         if pad.volume:
-            boxes.append(padding_box(copy, pad, element))
+            boxes.append(padding_box(copy, pad, element, element.bits // 8))
     return boxes
 
 

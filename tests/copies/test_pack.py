@@ -533,3 +533,15 @@ def test_padding_of_the_element_type_keeps_its_bits() -> None:
     nan = np.array([0xF9], np.uint8).view(ml_dtypes.float8_e3m4)[0]
     t = tj.pack(np.zeros(3, ml_dtypes.float8_e3m4), "{0:T(8)}", padding=nan)
     assert t.buffer.view(np.uint8)[3:].tolist() == [0xF9] * 5
+
+
+@pytest.mark.parametrize("size", [None, 3, (2, 3)], ids=str)
+@pytest.mark.parametrize("layout", ["{1,0:T(2,4)}", "{0,1:T(8)}", "{1,0:T(4,2)}"])
+@pytest.mark.parametrize("dtype", [">c8", ">c16"])
+def test_padding_of_swapped_complex_numbers_stays_together(dtype: str, layout: str, size: Any) -> None:
+    """The parts of an element are swapped one by one, and strips may begin at the second one."""
+    x = np.arange(35).astype(dtype).reshape(5, 7)
+    text = f"c{8 * x.itemsize}[5,7]{layout}"
+    found = tj.pack(x, text, padding=3 - 5j, virtual_vector_size=size)
+    native = x.astype(x.dtype.newbyteorder("="))
+    assert found.buffer.tobytes() == tj.pack(native, text, padding=3 - 5j).buffer.tobytes()
