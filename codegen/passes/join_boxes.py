@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from codegen.ir.streams import Stream
-from codegen.ir.strided_box import StridedBox
-from codegen.schedule.choose_directives import BYTE, chunk_nest
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.schedule.choose_joined import JoinedBoxes
+from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.copy_nest import CopyNest, shared_among_threads
-from codegen.schedule.directives import Gather
 from codegen.schedule.loops import Loop
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.segments import Segments
 
 
 def join_boxes(_: StridedBox, joined: JoinedBoxes) -> CopyNest:
@@ -24,9 +19,11 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> CopyNest:
                for x in 4: dst[16*x] = src[line_offsets[x]]         line_offsets 0, 32, 48, 16
     """
     schedule, table = joined.schedule, joined.table
-    if isinstance(table, Segments):
-        gather = Gather(table.buffer_bytes, table), Stream("given")
-        return shared_among_threads(CopyNest((), BYTE, BYTE, None, gather))
-    loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
-    count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
-    return shared_among_threads(replace(chunk_nest(table.width, count, offsets, schedule), around=loops))
+    loops, around = tuple[Loop, ...](), tuple[Loop, ...]()
+    if isinstance(table, ChunkTable):
+        offsets = OffsetTable(listed=table.offsets)
+        loops = (Loop("x", len(table.offsets), 0, table.width, src_table=offsets),)
+        around = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
+    bits = 8 * table.width if isinstance(table, ChunkTable) else 8
+    element = Element(f"u{bits}", bits)
+    return shared_among_threads(CopyNest(loops, element, element, None, schedule.directives, around))

@@ -2,74 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 
-from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose_directives import (
-    chunk_nest,
-    code_nest,
-    element_nest,
-    fill_nest,
-    joined_row_nest,
-    packed_row_nest,
-    request_nest,
-    reversed_nest,
-    run_nest,
-    small_transpose_nest,
-)
-from codegen.schedule.copy_nest import CopyNest, shared_among_threads
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, Digit, Element, Side, StridedBox
+from codegen.schedule.copy_nest import BYTE, CopyNest, shared_among_threads
+from codegen.schedule.directives import Assemble, Directive, Groups, Table
 from codegen.schedule.loops import Loop
-from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.schedule import Schedule
-from codegen.schedule.shuffles import shuffled_nest
-from codegen.schedule.transposed_nest import transposed_nest
+from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
+from codegen.schedule.schedule import Joined, Schedule
+from codegen.schedule.shuffles import part_tables
+from codegen.schedule.transposed_nest import with_tables
 
 
 def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
-    """Choose the directives of the loops named in `schedule.inner`; the others are around them.
+    """Join axes of a box to the inner loops of a schedule, whose directives get their tables.
 
     before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
     after:   for i in 9: dst += 512, src += 1200:
                for x in 512: dst[x] = src[x]        Vectorize(x=64), Tail("x", "shift", sizes=("rest",))
     """
-    outer = tuple(box.axis(name) for name in schedule.outer)
-    inner = tuple(box.axis(name) for name in schedule.inner)
-    unit_bits = box.unit_bits
-    match schedule.mode:
-        case "run":
-            nest = run_nest(box, inner[0], schedule)
-        case "chunks":
-            table = OffsetTable(tuple((x.extent, x.src) for x in inner))
-            nest = chunk_nest(box.width, prod(x.extent for x in inner), table, schedule)
-        case "reverse":
-            nest = reversed_nest(box, inner, stream=schedule.stream)
-        case "request":
-            nest = request_nest(box, inner[0])
-        case "fill":
-            nest, unit_bits = fill_nest(inner[0].extent * box.target.bits // 8), 8
-        case "interleave" if not schedule.interleave:
-            nest = small_transpose_nest(box, inner)
-        case "interleave" if len(inner) > 2:
-            nest = joined_row_nest(box, inner, schedule)
-        case "interleave":
-            nest = packed_row_nest(box, inner, schedule)
-        case "shuffle" if schedule.shuffle:
-            nest = shuffled_nest(box, schedule.shuffle)
-        case "transpose":
-            assert schedule.transpose is not None, "a transpose has directives"
-            nest = transposed_nest(box, schedule.transpose, _loops(outer))
-        case "elements":
-            nest = element_nest(box, inner[0] if inner else Axis("", 1, 0, 0), prefetch=schedule.prefetch)
-        case "pack bits" | "unpack bits":
-            nest, unit_bits = code_nest(box, inner, schedule), 8
-        case mode:
-            raise AssertionError(f"make_nest: no rule for {mode}")
-    scale = unit_bits // box.unit_bits  # packed boxes count in bits, their nests in bytes
-    made = replace(nest, around=_loops(outer, scale), entries=box.entries, unit_bits=unit_bits)
-    return shared_among_threads(made)
+    # Super-vectors of packed elements begin at bytes.
+    unit_bits = 8 if schedule.lanes else box.unit_bits
+    scale = unit_bits // box.unit_bits
+    source, target = box.source, box.target
+    if any(x.in_bytes for x in schedule.loops):
+        source, target = source and BYTE, BYTE
+    elif scale > 1:
+        source, target = source and _unsigned(source), _unsigned(target)
+    listed = [x.side for x in schedule.obeying(Table)]
+    loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
+    around = (_loop(x, scale) for x in map(box.axis, schedule.outer))
+    nest = CopyNest(
+        tuple(loops),
+        target,
+        source,
+        box.conversion,
+        tuple(_with_table(box, schedule, x) for x in schedule.directives),
+        tuple(around),
+        box.entries,
+        unit_bits,
+    )
+    return shared_among_threads(with_tables(nest) if nest.order else nest)
 
 
-def _loops(axes: tuple[Axis, ...], scale: int = 1) -> tuple[Loop, ...]:
-    """Loops over axes, whose strides are multiples of a scale."""
-    return tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in axes)
+def _loop(axis: Axis, scale: int) -> Loop:
+    """A loop over an axis, whose strides are multiples of a scale."""
+    return Loop(axis.name, axis.extent, axis.src // scale, axis.dst // scale)
+
+
+def _unsigned(element: Element) -> Element:
+    return Element(f"u{element.bits}", element.bits)
+
+
+def _joined(box: StridedBox, loop: Joined, scale: int, listed: Collection[Side]) -> Loop:
+    """A loop that joins axes. A side where these do not follow each other has a table of offsets.
+
+    listed  the sides whose tables directives hold
+    """
+    digits = box.digits(loop.axes)
+    if loop.in_bytes and box.width > 1:
+        digits = (box.width, 1, 1), *digits
+    digits = digits or ((1, 0, 0),)
+    count = prod(n for n, _, _ in digits)
+    src, src_table = _along("src", digits) if box.source else (0, None)
+    dst, dst_table = _along("dst", digits)
+    if loop.table:
+        src, src_table = 0, OffsetTable(tuple((n, step) for n, step, _ in digits))
+    if "src" in listed:
+        src, src_table = digits[0][1], None
+    if "dst" in listed:
+        dst, dst_table = digits[0][2], None
+    if loop.in_bytes:  # a stride of one unit of the box becomes one byte
+        return Loop(loop.name, count * box.unit_bits // 8, src, dst, src_table, dst_table)
+    return Loop(loop.name, count, src // scale, dst // scale, src_table, dst_table)
+
+
+def _along(side: Side, digits: Sequence[Digit]) -> tuple[int, OffsetTable | None]:
+    """The stride of joined digits on a side, or their table."""
+    steps = [(n, src if side == "src" else dst) for n, src, dst in digits]
+    if all(step == n * before for (n, before), (_, step) in pairwise(steps)):
+        return steps[0][1], None
+    return 0, OffsetTable(tuple(steps))
+
+
+def _with_table(box: StridedBox, schedule: Schedule, directive: Directive) -> Directive:
+    """A directive with what its table holds, which depends on the box."""
+    match directive:
+        case Table(side):
+            return Table(side, _packed_lines(box, schedule, side))
+        case Groups():
+            return Groups(_row_groups(box, schedule))
+        case Assemble():
+            step, period = schedule.joined(directive.axis), schedule.joined("x")
+            return replace(directive, tables=part_tables(box, period, step, directive))
+    return directive
+
+
+def _packed_lines(box: StridedBox, schedule: Schedule, side: Side) -> OffsetTable:
+    """The lines of short rows that are packed together: those of the first digits, and of the others."""
+    (long, *joined), short = schedule.loops[0].axes, schedule.loops[1].axes[0]
+    first = box.extents[long] * box.extents[short] * box.width // LINE_BYTES
+    others = ((box.axis(name).extent, box.axis(name).stride(side)) for name in joined)
+    return OffsetTable(((first, LINE_BYTES), *others))
+
+
+def _row_groups(box: StridedBox, schedule: Schedule) -> RowGroups:
+    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous.
+
+    Scratch has room for MOST_GROUPED rows.
+    """
+    columns, first = (box.extents[schedule.joined(name)[0]] for name in ("column", "row"))
+    run = -(-LINE_BYTES // box.width // first) * first
+    digits = box.digits(schedule.joined("groups")) or ((1, 0, 0),)
+    rows = columns * prod(n for n, _, _ in digits)
+    if rows > MOST_GROUPED:
+        raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
+    return RowGroups(digits, columns, box.width, run)

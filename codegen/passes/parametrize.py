@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from codegen.ir.strided_box import Element, Side, StridedBox
@@ -21,7 +21,7 @@ from codegen.schedule.directives import (
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.panels import Panel
-from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
+from codegen.schedule.schedule import COLUMNS, ROWS, Joined, Schedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -93,22 +93,8 @@ def axis_names(nest: CopyNest, schedule: Schedule, box: StridedBox) -> str:
     A run counts bytes: "a = tile_i (3), x = bytes of j (128)".
     """
     named = zip(loop_names(nest), (x.axis for x in nest.around), strict=True)
-    found: list[tuple[str, tuple[str, ...]]] = [(name, (axis,)) for name, axis in named if name != axis]
-    cut, inner, loops = schedule.transpose, schedule.inner, [x.axis for x in nest.loops]
-    if cut is not None:
-        found += [("layer", (cut.layers,))] if cut.layers else []
-        found += [("row", cut.rows), ("column", cut.columns)]
-    elif sorted(loops) == ["column", "row"]:
-        found += [("row", inner[1:2]), ("column", (inner[0], *inner[2:]))]
-    elif inner:
-        counts_bytes = nest.target.bits == 8 < box.target.bits and len(loops) == 1
-        found.append((" and ".join(loops), (f"bytes of {inner[0]}", *inner[1:]) if counts_bytes else inner))
-    return ", ".join(f"{name} = {' '.join(_sized(x, box.extents) for x in axes)}" for name, axes in found)
-
-
-def _sized(axis: str, extents: Mapping[str, int]) -> str:
-    extent = extents.get(axis.removeprefix("bytes of "))
-    return axis if extent is None else f"{axis} ({extent})"
+    outer = (Joined(name, (axis,)) for name, axis in named if name != axis)
+    return ", ".join(x.text(box.extents) for x in (*outer, *schedule.loops))
 
 
 def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox, cut_axis
-from codegen.schedule.choose_cuts import Cut
+from codegen.schedule.schedule import Cut
 
 
 def split_axes(box: StridedBox, cuts: tuple[Cut, ...]) -> tuple[StridedBox, ...]:

@@ -1,11 +1,12 @@
-"""Strip-mine the only inner loop, or the last joined loop of an interleave; boxes take the tails."""
+"""Strip-mine the axes that a schedule cuts; boxes take the tails."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.ir.strided_box import Axis, StridedBox, cut_axis
-from codegen.schedule.schedule import ROWS, Schedule
+from codegen.schedule.schedule import Cut, Schedule
 
 
 def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
@@ -23,16 +24,16 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
     All boxes have all axes that the schedule names.
     """
     parts: tuple[StridedBox, ...] = (box,)
-    if schedule.strip is not None:
-        parts = _cut(parts, schedule.stripped, schedule.strip, schedule.strip_axis)
-    return _cut(parts, schedule.row, schedule.rows, ROWS) if ROWS in schedule.outer else parts
+    for cut in schedule.cuts:
+        if cut.outer in (*schedule.outer, *schedule.inner):
+            parts = tuple(x for part in parts for x in _strips(part, cut))
+    return parts
 
 
-def _cut(boxes: tuple[StridedBox, ...], name: str, block: int, strips: str) -> tuple[StridedBox, ...]:
-    """Every box in full strips, and a box for the remainder, whose loop over strips runs once."""
-    return tuple(
-        _with_strips(part, name, strips) for box in boxes for part in cut_axis(box, name, block, strips)
-    )
+def _strips(box: StridedBox, cut: Cut) -> Iterator[StridedBox]:
+    """A box in full strips, and a box for the remainder, whose loop over strips runs once."""
+    for part in cut_axis(box, cut.axis, cut.block, cut.outer):
+        yield _with_strips(part, cut.axis, cut.outer)
 
 
 def _with_strips(box: StridedBox, name: str, strips: str) -> StridedBox:

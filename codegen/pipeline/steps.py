@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
@@ -32,8 +33,8 @@ from codegen.schedule.copy_nest import (
 )
 from codegen.schedule.directives import Gather, Prefetch
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
-from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.schedule.schedule import COLUMNS, ROWS, Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
@@ -83,16 +84,16 @@ def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ..
     """
     if not schedule.sized:
         return ()
-    if schedule.transpose:
+    if schedule.order:
         return PANEL_SIZES if schedule.sized.given is None else ()
+    cut = any(x.outer == COLUMNS for x in schedule.cuts)
+    inner = prod(box.extents[axis] for axis in schedule.inner)
     names: list[str] = []
-    full = schedule.sized.became == schedule.sized.given
-    if schedule.strip is not None:
-        full = box.axis(schedule.stripped).extent == schedule.strip
-    if full:
+    if inner == schedule.sized.columns if cut else schedule.sized.became == schedule.sized.given:
         names += [f"{x.axis}_extent" for x in nest.loops[:1]]
+    rows = {x.axis: x.block for x in schedule.cuts if x.outer == ROWS}
     for name, loop in zip(loop_names(nest), nest.around, strict=True):
-        if loop.axis == schedule.row and loop.extent == schedule.rows:
+        if rows.get(loop.axis) == loop.extent:
             names.append(f"{name}_extent")
     return tuple(names)
 
@@ -236,7 +237,8 @@ def with_alternative(
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:
     """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
-    step = step_of(launch.step.box, replace(launch.step.schedule, prefetch=True))
+    prefetched = launch.step.schedule.changed(Prefetch("x", PREFETCH_ELEMENTS))
+    step = step_of(launch.step.box, prefetched)
     return proven(replace(launch, runs=step, calls=PrefetchCall(distance)))
 
 

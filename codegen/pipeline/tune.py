@@ -133,7 +133,7 @@ def shortened(
     Strides stay the same. On the side that reaches farther, the loop that reaches farthest is halved, long
     loops before short ones. Short inner loops keep their extent.
     """
-    covered = {axis for schedule in schedules for axis in _inner_axes(schedule)}
+    covered = {axis for schedule in schedules for axis in schedule.inner}
     fixed = {axis for schedule in schedules for axis in _fixed_axes(schedule)}
     while True:
         spans = [stop - low for low, stop in _spans_bytes(box)]
@@ -151,16 +151,9 @@ def shortened(
         box = box.with_axes(replace(x, extent=_half(x)) if x is longest else x for x in box.axes)
 
 
-def _inner_axes(schedule: Schedule) -> tuple[str, ...]:
-    """The axes of the inner loops."""
-    cut = schedule.transpose
-    return (*schedule.inner, *cut.rows, *cut.columns) if cut else schedule.inner
-
-
 def _fixed_axes(schedule: Schedule) -> tuple[str, ...]:
     """The axes that layers of one buffer follow without a gap, and those that are split if they are long."""
-    cut = schedule.transpose
-    return (*cut.rows, *cut.columns) if cut and (cut.layers or schedule.split) else ()
+    return (*schedule.rows, *schedule.columns) if schedule.layers or schedule.split else ()
 
 
 def _half(axis: Axis) -> int:

@@ -69,7 +69,7 @@ class Step:
     @property
     def is_joined(self) -> bool:
         """Whether one nest covers all boxes of a copy; its axes are those of a table."""
-        return self.schedule.mode == "gather" or (self.schedule.mode == "chunks" and not self.schedule.inner)
+        return not self.schedule.loops
 
     @property
     def axes(self) -> str:

@@ -21,15 +21,16 @@ from codegen.schedule.choose import (
     loop_schedule,
     outer_loops,
 )
-from codegen.schedule.choose_inner import Selection, inner_loops, short_loops, streams_lines
+from codegen.schedule.choose_directives import InnerLoops, elements, packed_rows
+from codegen.schedule.choose_inner import inner_loops, short_loops
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
-from codegen.schedule.directives import Ahead, PrefetchTile, Reorder, Stage, Tile, Vectorize
+from codegen.schedule.directives import Ahead, Directive, PrefetchTile, Reorder, Stage, Tile, Vectorize
 from codegen.schedule.loops import int_size
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, Transpose, VectorSize
+from codegen.schedule.schedule import MOST_LOOPS, Schedule, VectorSize
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, scheduled
@@ -70,7 +71,7 @@ def candidates(
     if box.source is None or box.entries:
         return (first,)
     past_cache = goes_past_cache(box, footprint, thresholds)
-    others = _transposes if plain.transpose else _selections
+    others = _transposes if plain.order else _inner_loops
     found = others(box, plain, threads, virtual_vector_size, past_cache=past_cache)
     far = is_far(box, footprint, thresholds)
     shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads, far=far)
@@ -97,83 +98,91 @@ def joined_candidates(
     return tuple(dict.fromkeys(found))
 
 
-def _selections(
+def _inner_loops(
     box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
 ) -> Iterator[Schedule]:
     """Other orders of the loops and other stores, then other inner loops and strips."""
-    chosen = inner_loops(box, past_cache=past_cache)
-    if chosen[0] == "transpose":
-        chosen = short_loops(box, chosen[1])
-    mode, inner, interleave = chosen
-    yield from _orders(box, chosen, threads, size)
-    yield from _distances(first, prod(box.axis(name).extent for name in first.inner))
-    if mode == "interleave":
-        if len(inner) > 2:
-            yield from _orders(box, (mode, inner[:2], interleave), threads, size)
-        if first.groups:
-            plain = loop_schedule(box, chosen, outer_loops(box, inner), threads, size, stream=False)
-            yield replace(plain, stream=True, groups=())
+    inner = inner_loops(box, past_cache=past_cache) or short_loops(box)
+    yield from _orders(box, inner, threads, size)
+    yield from _distances(first, prod(box.axis(name).extent for name in first.inner if name in box.extents))
+    if inner.joined("row"):
+        if inner.joins_rows:
+            column, row = (box.axis(inner.joined(name)[0]) for name in ("column", "row"))
+            yield from _orders(box, packed_rows(box, column, row, inner.packed, ()), threads, size)
+        if first.joined("groups"):
+            outer = outer_loops(box, inner.inner)
+            yield loop_schedule(box, inner, outer, threads, size, stream=True, grouped=False)
         for stream in (False, True):
             for cut in methods(TransposeBox.of(box, special=True), stream=stream):
                 yield scheduled(TransposeBox.of(box, special=True), cut, threads, size)
-    if mode == "chunks":
-        yield from _orders(box, ("elements", (box.axes[-1].name,), ""), threads, size)
-    full_bytes = mode == "elements" and not box.converts and box.unit_bits == 8
+    if any(x.table for x in inner.loops):
+        yield from _orders(box, elements(box), threads, size)
+    full_bytes = first.moves_elements and not inner.joined("row") and not box.converts and box.unit_bits == 8
     loops = len(box.axes) + (size is not None)  # a loop over strips of the caller's size
     if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= MOST_LOOPS:
         narrow = in_bytes(box)
-        for schedule in _orders(narrow, inner_loops(narrow, past_cache=past_cache), threads, size):
+        runs = inner_loops(narrow, past_cache=past_cache) or short_loops(narrow)
+        for schedule in _orders(narrow, runs, threads, size):
             yield replace(schedule, in_bytes=True)
 
 
-def _orders(
-    box: StridedBox, selection: Selection, threads: int, size: VectorSize | None
-) -> Iterator[Schedule]:
-    """A selection with its outer loops in the order of either side, with both kinds of stores."""
-    outer = outer_loops(box, selection[1])
+def _orders(box: StridedBox, inner: InnerLoops, threads: int, size: VectorSize | None) -> Iterator[Schedule]:
+    """Inner loops with the outer ones in the order of either side, with both kinds of stores."""
+    outer = outer_loops(box, inner.inner)
     for order in (outer, by_source(outer)):
-        for stream in (False, True) if streams_lines(box, *selection) else (False,):
-            yield loop_schedule(box, selection, order, threads, size, stream=stream)
+        for stream in (False, True) if inner.streams else (False,):
+            yield loop_schedule(box, inner, order, threads, size, stream=stream)
 
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
     """Other distances of prefetches, if the copy requests lines. count: of the chunks in a table."""
-    ahead, chunks, tried = schedule.prefetch_bytes, schedule.mode == "chunks", tuple[int, ...]()
-    if schedule.mode in ("pack bits", "unpack bits") and schedule.stream:
-        tried = 0, ahead // 2, 2 * ahead
-    if chunks or (schedule.mode == "run" and schedule.stream):
+    streams = [x for x in schedule.obeying(Stream) if x.prefetch_bytes]
+    chunks, tried = bool(schedule.obeying(Ahead)) and bool(schedule.lanes), tuple[int, ...]()
+    if chunks or streams:
         tried = RUN_PREFETCH_BYTES_TRIED
-    yield from (replace(schedule, prefetch_bytes=distance) for distance in tried)
-    if chunks and schedule.stream and count > schedule.prefetch_chunks:
-        yield from (replace(schedule, prefetch_chunks=distance) for distance in PREFETCH_CHUNKS_TRIED)
+    if streams and "code" in schedule.lanes:
+        tried = 0, streams[0].prefetch_bytes // 2, 2 * streams[0].prefetch_bytes
+    yield from (_at_distance(schedule, distance) for distance in tried)
+    for stream in streams:
+        if chunks and count > stream.entries_ahead:
+            for chunks_ahead in PREFETCH_CHUNKS_TRIED:
+                yield schedule.changed(replace(stream, entries_ahead=chunks_ahead))
+
+
+def _at_distance(schedule: Schedule, distance: int) -> Schedule:
+    """The schedule, which requests lines of the source at another distance."""
+
+    def changed(x: Directive) -> Directive:
+        if isinstance(x, Stream) and x.prefetch_bytes:
+            return replace(x, prefetch_bytes=distance)
+        return Ahead(distance) if isinstance(x, Ahead) else x
+
+    return replace(schedule, directives=tuple(map(changed, schedule.directives)))
 
 
 def _transposes(
     box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
 ) -> Iterator[Schedule]:
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
-    cut = first.transpose
-    if cut is None:
-        raise AssertionError("a transpose has directives")
     whole = TransposeBox.of(box)
     if first.split:
         yield replace(first, split=False)
     for stream in (True, False):
         for method in methods(whole, stream=stream):
             yield scheduled(whole, method, threads, size)
-    if cut.stream and (cut.dense or not cut.staged):
-        kept = [Stream("aligned")] * cut.dense
-        yield scheduled(whole, cut.changed(*kept, without=(Stream,)), threads, size)
-    if min(cut.counts(box.extents)) < LANE_BYTES // box.width:
-        selection = short_loops(box, (whole.column.name, whole.row.name))
-        yield loop_schedule(box, selection, outer_loops(box, selection[1]), threads, size, stream=False)
-    for changed in (*([] if size else _tiles(cut, whole.side)), *_blocks(box, cut)):
+    if first.stream and (first.dense or not first.staged):
+        kept = [Stream("aligned")] * first.dense
+        yield scheduled(whole, first.changed(*kept, without=(Stream,)), threads, size)
+    if min(first.counts(box.extents)) < LANE_BYTES // box.width:
+        inner = short_loops(box)
+        yield loop_schedule(box, inner, outer_loops(box, inner.inner), threads, size, stream=False)
+    for changed in (*([] if size else _tiles(first, whole.side)), *_blocks(box, first)):
         yield scheduled(whole, changed, threads, size)
-    for same in _details(cut):
-        yield replace(first, split=False, transpose=same)
+    for same in _details(first):
+        yield replace(same, split=False)
 
 
-def _tiles(cut: Transpose, side: int) -> Iterator[Transpose]:
+def _tiles(cut: Schedule, side: int) -> Iterator[Schedule]:
     """Half and double the size in each direction; more or fewer lines and layers per panel."""
     for axis in ("column", "row", "layer"):
         joined = axis == "column" and (cut.layers or (cut.staged and len(cut.columns) > 1))
@@ -185,7 +194,7 @@ def _tiles(cut: Transpose, side: int) -> Iterator[Transpose]:
                 yield cut.changed(*(replace(y, size=size) if y is x else y for y in cut.obeying(Tile)))
 
 
-def _blocks(box: StridedBox, cut: Transpose) -> Iterator[Transpose]:
+def _blocks(box: StridedBox, cut: Schedule) -> Iterator[Schedule]:
     """Other register blocks that have no more rows and columns than the box."""
     if cut.short or cut.layers:
         return
@@ -198,7 +207,7 @@ def _blocks(box: StridedBox, cut: Transpose) -> Iterator[Transpose]:
             yield cut.changed(Vectorize((("row", shape[0]), ("column", shape[1]))))
 
 
-def _details(cut: Transpose) -> Iterator[Transpose]:
+def _details(cut: Schedule) -> Iterator[Schedule]:
     """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
     for stage in cut.obeying(Stage) if cut.dense else ():
         yield cut.changed(Stage(separate=not stage.separate))

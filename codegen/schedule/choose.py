@@ -5,34 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
-from codegen.schedule.choose_inner import Selection, inner_loops, short_loops, streams_lines
+from codegen.schedule.choose_directives import InnerLoops, elements, packed_rows
+from codegen.schedule.choose_inner import inner_loops, short_loops
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
-from codegen.schedule.directives import Reorder
+from codegen.schedule.directives import Groups, Reorder
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import (
-    MOST_LOOPS,
-    PREFETCH_BYTES,
-    Schedule,
-    Transpose,
-    VectorSize,
-)
+from codegen.schedule.offset_tables import RowGroups
+from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule, VectorSize
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import shares_sets
 
 LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
-
-PACKED_PREFETCH_BYTES = 1024
-"""Prefetch distance in the source of streamed packed bits."""
-
-PREFETCH_COLUMNS = 256
-"""The same for packed columns, in columns."""
 
 EDGE_PART = 128
 """Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
@@ -91,33 +83,27 @@ def _without_shuffles(
 ) -> Schedule:
     """The schedule of a box by the other methods."""
     past_cache = goes_past_cache(box, footprint, thresholds)
-    selection = inner_loops(box, past_cache=past_cache)
-    mode, inner, interleave = selection
-    if mode == "transpose" or (
-        past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
-    ):
+    inner = inner_loops(box, past_cache=past_cache)
+    if inner is None or (past_cache and _begins_inside_lines(box, inner)):
         found = transpose_schedule(box, stream=past_cache, threads=threads, size=size)
         if not past_cache and streams_transposes(box, footprint, thresholds):
             streamed = transpose_schedule(box, stream=True, threads=threads, size=size)
             found = streamed if streamed and _gains_by_streaming(box, streamed) else found
-        if found is not None and not (interleave and _leaves_registers_empty(found)):
+        if found is not None and not (inner and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
-    if mode == "transpose":
-        selection = mode, inner, interleave = short_loops(box, inner)
-    stream = past_cache and streams_lines(box, mode, inner, interleave)
-    outer = outer_loops(box, inner)
+    inner = inner or short_loops(box)
+    stream, outer = past_cache and bool(inner.streams), outer_loops(box, inner.inner)
     if stream:
-        outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
-    elif into_cache and (mode == "run" or interleave == "src"):
+        outer = best_order(box, outer, inner.inner, reads_first=_packs_chunks(box, inner))
+    elif into_cache and (inner.packed == "src" or (inner.moves_bytes and box.source)):
         outer = by_source(outer)  # whose next lines are prefetched, while those of the block are near anyway
-    return loop_schedule(box, selection, outer, threads, size, stream=stream)
+    return loop_schedule(box, inner, outer, threads, size, stream=stream)
 
 
 def simplest(box: StridedBox) -> Schedule:
     """The schedule that fits every box: element by element along the last loop."""
-    *outer, last = (*(axis.name for axis in box.axes),) or ("",)
-    inner = (last,) if last else ()
-    return Schedule("elements", tuple(outer), inner)
+    inner = elements(box)
+    return Schedule(tuple(axis.name for axis in box.axes[:-1]), inner.loops, inner.directives)
 
 
 def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int) -> Schedule | None:
@@ -125,18 +111,17 @@ def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, thr
 
     `size` is the caller's size of super-vectors.
     """
-    if schedule.transpose:
+    if schedule.order:
         return misaligned_transpose(schedule, box, size, threads)
-    if not schedule.stream or schedule.interleave != "src" or schedule.groups or schedule.strip or size:
+    is_whole = not schedule.joined("groups") and not schedule.cuts and not size
+    if not schedule.stream or schedule.packed != "src" or not is_whole:
         return None
-    column, row = (box.axis(name) for name in schedule.inner[:2])
+    column, row = (box.axis(schedule.joined(name)[0]) for name in ("column", "row"))
     joined = joined_axes(box, row, column, "src", past_cache=True, on_lines=False)
-    inner = column.name, row.name, *joined
-    outer = best_order(box, outer_loops(box, inner), inner)
-    found = loop_schedule(
-        box, ("interleave", inner, "src"), outer, threads, None, stream=True, on_lines=False
-    )
-    return found if found.groups else None
+    inner = packed_rows(box, column, row, "src", joined)
+    outer = best_order(box, outer_loops(box, inner.inner), inner.inner)
+    found = loop_schedule(box, inner, outer, threads, None, stream=True, on_lines=False)
+    return found if found.joined("groups") else None
 
 
 def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
@@ -145,10 +130,8 @@ def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
     if threads > 1:
         around = tuple(sorted(around, key=lambda x: -x.extent))
     names = tuple(x.name for x in around)
-    outer = *names, *inside.outer
-    cut = inside.transpose
-    cut = cut and cut.changed(Reorder((*names, *cut.order)))
-    return replace(inside, outer=outer, transpose=cut)
+    made = inside.changed(Reorder((*names, *inside.order))) if inside.order else inside
+    return replace(made, outer=(*names, *inside.outer))
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
@@ -193,11 +176,10 @@ def share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
 
 def _leaves_registers_empty(schedule: Schedule) -> bool:
     """Whether a transpose has source rows of a part of a lane, or panels of few columns."""
-    cut = schedule.transpose
-    return cut is not None and (cut.short or not _fills_blocks(cut))
+    return schedule.short or not _fills_blocks(schedule)
 
 
-def _fills_blocks(cut: Transpose) -> bool:
+def _fills_blocks(cut: Schedule) -> bool:
     """Whether a transpose has full blocks. Panels of few columns cost more than lines that are evicted."""
     return not cut.dense or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
 
@@ -209,47 +191,56 @@ def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     cache. Panels of 57 rows, of 31 rows of two bytes, or of 15 of four, are up to 1.7 times as fast past it
     (17 MB, Zen 4, 2026-11).
     """
-    cut = schedule.transpose
-    if cut is None or cut.short or not _fills_blocks(cut):
+    if schedule.short or not _fills_blocks(schedule):
         return False
-    rows, _ = cut.tile(box.extents)
-    return not cut.dense or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
+    rows, _ = schedule.tile(box.extents)
+    return not schedule.dense or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
 
 
-def _is_chunk(box: StridedBox, inner: tuple[str, ...]) -> bool:
-    """Whether the source rows that an interleave packs together begin at most a line apart."""
-    return box.source is not None and len(inner) == 2 and 0 < box.axis(inner[1]).src <= LINE_BYTES
+def _packs_chunks(box: StridedBox, inner: InnerLoops) -> bool:
+    """Whether rows that are packed together in the destination begin at most a line apart in the source."""
+    if inner.packed != "dst" or inner.joins_rows or box.source is None:
+        return False
+    return 0 < box.axis(inner.joined("row")[0]).src <= LINE_BYTES
 
 
-def _begins_inside_lines(box: StridedBox, columns: str) -> bool:
-    """Whether the destination's rows, one for each column, may begin inside a line."""
-    return box.axis(columns).dst % LINE_BYTES != 0
+def _begins_inside_lines(box: StridedBox, inner: InnerLoops) -> bool:
+    """Whether the destination's rows, one for each column of the source, may begin inside a line."""
+    if inner.packed != "src" or inner.joins_rows:
+        return False
+    return box.axis(inner.joined("column")[0]).dst % LINE_BYTES != 0
 
 
 def loop_schedule(
     box: StridedBox,
-    selection: Selection,
+    inner: InnerLoops,
     outer: list[Axis],
     threads: int,
     size: VectorSize | None,
     *,
     stream: bool,
     on_lines: bool = True,
+    grouped: bool = True,
 ) -> Schedule:
-    """The schedule of a selection inside `outer` loops, outermost first, or in strips of the caller's size.
+    """The schedule of inner loops inside `outer` ones, outermost first, or in strips of the caller's size.
 
-    `on_lines` says whether the destination begins a line.
+    `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
-    mode, inner, interleave = selection
-    strips = choose_copy_strips(box, selection, outer, size)
-    strip, groups, together = strips.strip, None, None
-    if stream and interleave == "src":
+    strips = choose_copy_strips(box, inner, outer, size)
+    loops, directives = inner.loops, inner.directed(stream=stream)
+    cuts, groups, together = strips.cuts(inner), None, None
+    if stream and inner.packed == "src":
         groups, together = grouped_axes(box, inner, outer, threads, on_lines=on_lines)
-        groups = () if groups and (strip or strips.row) else groups
+        groups = () if groups and (cuts or not grouped) else groups
+    if groups is not None:
+        staged = Stream("staged", ROW_BUFFER_BYTES // box.width)
+        directives = *inner.directives, Groups(RowGroups()), staged
+        loops = *loops, Joined("groups", groups)
     if groups:
-        outer, strip = around(outer, groups, together), together
+        outer = around(outer, groups, together)
+        cuts = (Cut(groups[-1], together, STRIP),) if together else ()
     else:
-        outer = strips.around(box, selection, outer)
+        outer = strips.around(box, inner, outer)
     # Threads share complete super-vectors if there are loops around them.
     outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
     if threads > 1 and outer and outer[0].extent < 2 * threads:
@@ -258,23 +249,4 @@ def loop_schedule(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    return Schedule(
-        *(mode, axes, inner, interleave, stream),
-        strip=strip,
-        row=strips.row.name if strips.row else "",
-        rows=strips.rows,
-        groups=groups,
-        sized=strips.sized,
-        prefetch_bytes=_prefetch_bytes(box, selection) if stream else PREFETCH_BYTES,
-    )
-
-
-def _prefetch_bytes(box: StridedBox, selection: Selection) -> int:
-    """How far ahead streamed runs and packed bits request lines."""
-    mode, inner, _ = selection
-    if mode not in ("pack bits", "unpack bits"):
-        return PREFETCH_BYTES
-    if len(inner) == 1:
-        return PACKED_PREFETCH_BYTES
-    rows, bits = box.axis(inner[-1]).extent, min(e.bits for e in (box.source, box.target) if e)
-    return PREFETCH_COLUMNS * (1 if mode == "pack bits" else rows * bits // 8)
+    return Schedule(axes, loops, directives, (*cuts, *inner.cuts), strips.sized)

@@ -14,7 +14,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, Transpose
+from codegen.schedule.schedule import MOST_LOOPS, Schedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
@@ -74,11 +74,10 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     others at 0.3 to 2.5, in blocks at 0.05 to 0.7, also those whose source rows share cache sets (Zen 4,
     2026-11).
     """
-    cut = schedule.transpose
-    if cut and cut.stream and cut.staged:
-        panel = Panel.of(box, cut)
+    if schedule.stream and schedule.staged:
+        panel = Panel.of(box, schedule)
         return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
-    if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
+    if not schedule.packed or not schedule.stream or schedule.joins_rows:
         return False
     chunk = prod(box.extents[name] for name in schedule.inner) * box.width
     return box.width >= LEAST_CHUNK_WIDTH and LINE_BYTES < chunk < 2 * LINE_BYTES
@@ -96,7 +95,7 @@ class Panel:
     lines  whether runs are full lines
     """
 
-    cut: Transpose
+    cut: Schedule
     rows: tuple[Axis, ...]
     tall: int
     part: int
@@ -104,16 +103,17 @@ class Panel:
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: Transpose) -> Panel:
+    def of(cls, box: StridedBox, cut: Schedule) -> Panel:
         """The panel of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
         tall, wide = cut.tile(box.extents)
         run, part = tall * box.width, wide * box.width
         following = [(box.axis(name), box.axis(name).extent) for name in cut.columns]
-        following += [(box.axis(cut.layers), cut.together)] if cut.layers else []
+        layers = tuple(map(box.axis, cut.layers))
+        following += [(x, cut.together) for x in layers]
         for axis, extent in following:
             run *= extent if axis.dst == run else 1
-        if cut.layers and box.axis(cut.layers).src == part:
+        if any(x.src == part for x in layers):
             part *= cut.together
         ends = run, *(x.dst for x in box.axes if x not in rows)
         return cls(cut, rows, tall, part, run, all(end % LINE_BYTES == 0 for end in ends))

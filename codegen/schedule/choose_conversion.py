@@ -18,7 +18,7 @@ from codegen.maps.block_grid import BlockGrid
 from codegen.schedule.choose_grid import pitched_map
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import TileSize, Transpose
+from codegen.schedule.schedule import Schedule, TileSize
 from codegen.schedule.staging import SinglePass, Staging
 
 BLOCK = (192, 256)
@@ -65,14 +65,14 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     2026-11).
     """
     wide, narrow = copy.source.bits // 8, copy.target.bits // 8
-    transposes, guesses = [x.schedule.transpose for x in copy.boxes], copy.choice is None
-    if guesses and not _may_gain((wide, narrow), transposes, copy.footprint):
+    schedules, guesses = [x.schedule for x in copy.boxes], copy.choice is None
+    if guesses and not _may_gain((wide, narrow), schedules, copy.footprint):
         return None
     row = next((d for d in digits[::-1] if d[2] == narrow), None)
     column = next((d for d in digits[::-1] if d[1] == wide), None)
     if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
         return None
-    in_place = not any(x and x.staged for x in transposes)
+    in_place = not any(x.staged for x in schedules)
     if guesses and in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
         return None
     few_ways = machine().first_cache_ways < MANY_WAYS
@@ -94,7 +94,7 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     return over.in_blocks(grid, cached, TileSize(*block), "rows", on_lines=guesses and on_lines)
 
 
-def _may_gain(widths: tuple[int, int], transposes: Sequence[Transpose | None], footprint: int) -> bool:
+def _may_gain(widths: tuple[int, int], schedules: Sequence[Schedule], footprint: int) -> bool:
     """Whether elements of a large copy become narrower and are transposed past the cache."""
     narrows = footprint >= LEAST_CONVERTED_BYTES and widths[1] < widths[0]
-    return narrows and bool(transposes) and all(x and x.stream for x in transposes)
+    return narrows and bool(schedules) and all(x.order and x.stream for x in schedules)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir import packed_bits
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose_inner import Selection
-from codegen.schedule.choose_interleave import strip_of
+from codegen.schedule.choose_directives import InnerLoops
+from codegen.schedule.choose_interleave import strip_of_joined
 from codegen.schedule.schedule import (
     COLUMNS,
     LOOPS_END,
     MOST_LOOPS,
     ROWS,
     STRIP,
+    Cut,
     GivenSize,
-    Mode,
     TileSize,
     VectorSize,
-    long_loop,
 )
 from codegen.support.dataclasses import dataclass
 
@@ -45,15 +43,23 @@ class CopyStrips:
     rows: int = 1
     sized: GivenSize | None = None
 
-    def around(self, box: StridedBox, selection: Selection, outer: list[Axis]) -> list[Axis]:
+    def cuts(self, inner: InnerLoops) -> tuple[Cut, ...]:
+        """The cuts of both loops; that of an outer loop also where one block has all its iterations."""
+        found = list[Cut]()
+        if self.strip and inner.long is not None:
+            found.append(Cut(inner.long, self.strip, COLUMNS if self.sized else STRIP))
+        if self.row:
+            found.append(Cut(self.row.name, self.rows, ROWS))
+        return tuple(found)
+
+    def around(self, box: StridedBox, inner: InnerLoops, outer: list[Axis]) -> list[Axis]:
         """The outer loops, with those over strips: a super-vector's own loops are innermost."""
-        mode, inner, interleave = selection
         at = len(outer) if self.row is None else outer.index(self.row)
         before, inside = outer[:at], outer[at:]
         position = len(before)
-        if self.strip:
-            cut = box.axis(long_loop(mode, inner, interleave))
-            position = _strip_position(mode, before, cut)
+        if self.strip and inner.long is not None:
+            cut = box.axis(inner.long)
+            position = _strip_position(inner, before, cut)
             before.insert(position, _counted(cut, self.strip, COLUMNS if self.sized else STRIP))
         if self.row and self.rows < self.row.extent:
             before.insert(position, _counted(self.row, self.rows, ROWS))
@@ -61,9 +67,9 @@ class CopyStrips:
 
 
 def choose_copy_strips(
-    box: StridedBox, selection: Selection, outer: list[Axis], size: VectorSize | None
+    box: StridedBox, inner: InnerLoops, outer: list[Axis], size: VectorSize | None
 ) -> CopyStrips:
-    """The strips of a selection inside `outer` loops, outermost first.
+    """The strips of inner loops inside `outer` loops, outermost first.
 
     for i in 70: for j in 200:                         48: strips of 48 of j
                                                        8 x 48: strips of 8 of i, and of 48 of j
@@ -73,8 +79,8 @@ def choose_copy_strips(
     One number counts elements in the order of the loops. Of two, the second one counts elements of the
     inner loops, and the first one iterations of the loops around them.
     """
-    strip = _strip(box, selection, _columns(size))
-    elements = _elements(box, selection, strip)
+    strip = _strip(box, inner, _columns(size))
+    elements = _elements(box, inner, strip)
     limit, room = "", MOST_LOOPS - len(outer) - (strip is not None)
     match size:
         case None:
@@ -125,49 +131,41 @@ def _columns(size: VectorSize | None) -> int | None:
             return size
 
 
-def _strip(box: StridedBox, selection: Selection, elements: int | None) -> int | None:
+def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | None:
     """Iterations of the long inner loop per strip; None if one strip has all.
 
     They are a multiple of a byte if elements are packed, and fill registers if these are packed in columns.
     """
-    mode, inner, interleave = selection
-    if mode == "interleave":
-        return strip_of(box, inner, interleave, elements)
-    extents = box.extents
-    extent = extents[inner[-1]] if inner else 1
-    if elements is None:
-        grouped = mode == "reverse" and len(inner) == 2 and extent > 4 * MOST_GROUPS
-        return MOST_GROUPS if grouped else None
-    if not inner:
+    if inner.long is None or (elements is None and not (inner.joins_rows or inner.joined("group"))):
         return None
-    cut = long_loop(mode, inner, interleave)
-    strip = -(-elements // prod(extents[name] for name in inner if name != cut))
-    if box.unit_bits == 1 and len(inner) == 1 and mode in ("pack bits", "unpack bits", "fill"):
-        per_byte = 8 // min(8, *(e.bits for e in (box.source, box.target) if e))
-        strip = -(-strip // per_byte) * per_byte
-    if mode in ("pack bits", "unpack bits") and len(inner) == 2:
-        _, few, _ = packed_bits.COLUMNS
-        strip = -(-strip // few) * few
-    return strip if strip < extents[cut] else None
+    if inner.joins_rows and elements is None:
+        return strip_of_joined(box, inner.loops[0].axes) if inner.packed == "dst" else None
+    extent, others = box.extents[inner.long], _elements(box, inner, 1)
+    if elements is None:
+        return MOST_GROUPS if extent > 4 * MOST_GROUPS else None
+    if inner.joins_rows:
+        others = box.extents[inner.loops[1].axes[0]]
+    strip = -(-elements // (others * inner.unit)) * inner.unit
+    if inner.joins_rows:
+        return strip_of_joined(box, inner.loops[0].axes, strip * box.width)
+    return strip if strip < extent else None
 
 
-def _elements(box: StridedBox, selection: Selection, strip: int | None) -> int:
+def _elements(box: StridedBox, inner: InnerLoops, strip: int | None) -> int:
     """The elements of one strip of the inner loops."""
-    mode, inner, interleave = selection
-    extents = box.extents
-    if strip is None:
-        return prod(extents[name] for name in inner)
-    cut = long_loop(mode, inner, interleave)
-    return strip * prod(extents[name] for name in inner if name != cut)
+    own = {x.name: x.extent for x in box.axes if x.name in inner.inner}
+    if strip is not None and inner.long is not None:
+        own[inner.long] = strip
+    return prod(own.values())
 
 
-def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:
+def _strip_position(inner: InnerLoops, outer: list[Axis], cut: Axis) -> int:
     """The position of the strip loop among the outer loops.
 
-    It is innermost around one inner loop. For an interleave, it is outside the loops with smaller destination
-    strides, which write next to its lines.
+    It is innermost around one inner loop. For rows, it is outside the loops with smaller destination strides,
+    which write next to their lines.
     """
-    if mode != "interleave":
+    if not inner.joined("row"):
         return len(outer)
     step = abs(cut.dst)
     return next((k for k, loop in enumerate(outer) if abs(loop.dst) < step), len(outer))

@@ -10,25 +10,15 @@ from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams
 from codegen.schedule.choose_inner import inner_loops
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule, TileSize, VectorSize
 from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
-from codegen.support.dataclasses import dataclass
 
 JOINED_DIGITS = 1 << 13
 """The most elements of a short digit and of a block of the digit after it, which is joined to it."""
 
 RUN_BLOCK_BYTES = 1 << 18
 """Bytes of a long run that threads take at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """An axis that is split into blocks of that extent; `outer` names the axis over the blocks."""
-
-    axis: str
-    block: int
-    outer: str
 
 
 def choose_cuts(box: StridedBox, threads: int, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
@@ -44,8 +34,8 @@ def _read_windows(box: StridedBox, footprint: int, thresholds: Thresholds) -> tu
     """The cut into windows, if it pays: it does only for a streamed interleave whose chunks are far apart."""
     if box.unit_bits == 1 or not goes_past_cache(box, footprint, thresholds):
         return ()
-    mode, inner, interleave = inner_loops(box, past_cache=True)
-    found = window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
+    inner = inner_loops(box, past_cache=True)
+    found = window_cut(box, inner.inner) if inner and inner.packed == "dst" else None
     return _long(box, *found) if found else ()
 
 
@@ -58,14 +48,14 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     row, column = box.contiguous("dst"), box.contiguous("src")
     if row is None or column is None or len(box.axes) >= MOST_LOOPS:
         return ()
-    if inner_loops(box, past_cache=False)[0] != "transpose":
+    if inner_loops(box, past_cache=False):
         return ()
     whole = TransposeBox.of(box)
     if following := _too_long(whole, "dst", MOST_JOINED):
         return _even(following, JOINED_DIGITS // row.extent)
     run = size_of(tuple(whole.chain(row, "dst", (column,)))) * box.width
     found = transpose_schedule(box, stream=streams_transposes(box, footprint, thresholds))
-    in_place = found and found.transpose and not found.transpose.dense
+    in_place = found and not found.dense
     in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
     if following := _too_long(whole, "src", most if in_panel else MOST_JOINED):
@@ -113,15 +103,12 @@ def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, 
 
 def schedule_of_part(part: StridedBox, box: StridedBox, whole: Schedule, threads: int) -> Schedule:
     """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
-    cut = whole.transpose
-    if cut is None:
-        raise AssertionError("only transposes are split")
     size: VectorSize | None = None
     if whole.sized:
         strips = whole.sized.given is not None
-        sizes = cut.tile(box.extents, strips=strips)
+        sizes = whole.tile(box.extents, strips=strips)
         size = sizes if strips else TileSize(*sizes)
-    thresholds = ALWAYS_STREAM if cut.stream else NEVER_STREAM
+    thresholds = ALWAYS_STREAM if whole.stream else NEVER_STREAM
     return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
 
 

@@ -21,6 +21,7 @@ from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.choose_cache_blocks import Panel
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
+from codegen.schedule.directives import Assemble
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import STRIP
 from codegen.schedule.staging import BoxSchedule, Cached, SinglePass, StageCopy, Staging, cached_map
@@ -133,13 +134,13 @@ def _reads_once(moved: BoxSchedule) -> bool:
     """
     schedule = moved.schedule
     within = (name for name in schedule.outer if name != STRIP and abs(moved.box.axis(name).src) < LINE_BYTES)
-    return schedule.shuffle is not None and not schedule.strip and not any(within)
+    return bool(schedule.obeying(Assemble)) and not schedule.cuts and not any(within)
 
 
 def _evicts_lines(moved: BoxSchedule) -> bool:
     """Whether panels read lines in parts that are evicted before the next panel reads the rest."""
-    cut = moved.schedule.transpose
-    if cut is None or not cut.stream or not cut.dense or moved.box.blocks:
+    cut = moved.schedule
+    if not cut.stream or not cut.dense or moved.box.blocks:
         return False
     panel = Panel.of(moved.box, cut)
     share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
@@ -149,7 +150,7 @@ def _evicts_lines(moved: BoxSchedule) -> bool:
 
 def staged_cycles(reads: Sequence[BoxSchedule], writes: Sequence[BoxSchedule]) -> float:
     """Cycles per 16 bytes of both stages."""
-    scatters = any(x.schedule.transpose for x in writes)
+    scatters = any(x.schedule.order for x in writes)
     return _mean_cycles(reads) + _mean_cycles(writes) * (SCATTERED if scatters else 1)
 
 
@@ -165,15 +166,15 @@ def _cycles(moved: BoxSchedule) -> float:
     found = cycles_of(moved.box, moved.schedule)
     if found:
         return found
-    if moved.schedule.transpose:
+    if moved.schedule.order:
         return TRANSPOSE_CYCLES.get(moved.box.width, MOVE_CYCLES) / _filled(moved)
-    return RUN_CYCLES if moved.schedule.mode == "run" else MOVE_CYCLES
+    return RUN_CYCLES if moved.schedule.moves_bytes else MOVE_CYCLES
 
 
 def _filled(moved: BoxSchedule) -> float:
     """The share of registers that the rows and the columns of a transpose fill."""
-    cut, box = moved.schedule.transpose, moved.box
-    if cut is None or cut.short:
+    cut, box = moved.schedule, moved.box
+    if cut.short:
         return 1.0
     side, share = max(1, LANE_BYTES // box.width), 1.0
     for count in cut.counts(box.extents):

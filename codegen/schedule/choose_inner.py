@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
+from codegen.schedule.choose_directives import (
+    InnerLoops,
+    chunks,
+    code_columns,
+    codes,
+    elements,
+    fill,
+    packed_rows,
+    reversal,
+    run,
+    short_reversals,
+    small_blocks,
+)
 from codegen.schedule.choose_interleave import joined_axes
-from codegen.schedule.schedule import Mode, PackedSide
-
-Selection: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
-"""The mode, inner loops and interleave side of a schedule."""
+from codegen.schedule.schedule import PackedSide
 
 SHORT_CHUNKS = 8
 """A loop longer than this does not need a table."""
@@ -23,43 +31,44 @@ CHUNKED_BYTES = 1 << 17
 """Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""
 
 
-def inner_loops(box: StridedBox, *, past_cache: bool) -> Selection:
-    """The inner loops that move the widest registers."""
+def inner_loops(box: StridedBox, *, past_cache: bool) -> InnerLoops | None:
+    """The inner loops that move the widest registers; None if registers transpose blocks."""
     if box.unit_bits == 1:
         return _packed_loops(box)
     width, row, column = box.width, box.contiguous("dst"), box.contiguous("src")
     if box.converts:
-        if row is None or column is None or row is column:
-            return "elements", _minor_axis(box), ""
-        return "transpose", (column.name, row.name), ""
+        return elements(box) if row is None or column is None or row is column else None
     if box.source is None:
-        return ("fill", (row.name,), "") if row else ("elements", _minor_axis(box), "")
+        return fill(box, row) if row else elements(box)
     is_reversed = row is not None and row.src == -width
     if row is None or column is None or is_reversed:
-        chunks = _chunk_axes(box, row) if row else ()
-        if row and is_reversed and not chunks and takes("reversed_elements", 8 * width):
-            return "reverse", _reversed_runs(box, row, width), ""
-        return ("chunks", chunks, "") if chunks else ("elements", _minor_axis(box), "")
-    if row is column:
-        return "run", (row.name,), ""
-    rows, columns = row.extent, column.extent
-    interleave: PackedSide = ""
-    if takes(f"deinterleaved_{rows}", 8 * width) and column.dst == rows * width:
-        interleave = "dst"
-    elif takes(f"deinterleaved_{columns}", 8 * width) and row.src == columns * width:
-        interleave = "src"
-    long, short = (column, row) if interleave == "dst" else (row, column)
-    joined = joined_axes(box, long, short, interleave, past_cache=past_cache) if interleave else ()
-    return "interleave" if interleave else "transpose", (column.name, row.name, *joined), interleave
+        axes = _chunk_axes(box, row) if row else ()
+        if row and is_reversed and not axes and takes("reversed_elements", 8 * width):
+            return _reversed_runs(box, row)
+        return chunks(box, axes) if axes else elements(box)
+    return run(box, row) if row is column else _packed_rows(box, row, column, past_cache=past_cache)
 
 
-def _reversed_runs(box: StridedBox, row: Axis, width: int) -> tuple[str, ...]:
+def _packed_rows(box: StridedBox, row: Axis, column: Axis, *, past_cache: bool) -> InnerLoops | None:
+    """Rows that registers interleave, because one side packs a few of them together; None for others."""
+    packed: PackedSide = ""
+    if takes(f"deinterleaved_{row.extent}", 8 * box.width) and column.dst == row.extent * box.width:
+        packed = "dst"
+    elif takes(f"deinterleaved_{column.extent}", 8 * box.width) and row.src == column.extent * box.width:
+        packed = "src"
+    if not packed:
+        return None
+    long, short = (column, row) if packed == "dst" else (row, column)
+    joined = joined_axes(box, long, short, packed, past_cache=past_cache)
+    return packed_rows(box, column, row, packed, joined)
+
+
+def _reversed_runs(box: StridedBox, row: Axis) -> InnerLoops:
     """The reversed loop and, if its runs are short, the loop along which they are contiguous."""
-    size = row.extent * width
-    if not takes(f"reversed_groups_{row.extent}", 8 * width):
-        return (row.name,)
-    groups = (x.name for x in box.axes if x.src == x.dst == size)
-    return (row.name, *groups)[:2]
+    size, groups = row.extent * box.width, list[Axis]()
+    if takes(f"reversed_groups_{row.extent}", 8 * box.width):
+        groups = [x for x in box.axes if x.src == x.dst == size]
+    return short_reversals(box, row, groups[0]) if groups else reversal(box, row)
 
 
 def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
@@ -78,32 +87,30 @@ def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
     return tuple(x.name for x in taken) if count * width >= LINE_BYTES else ()
 
 
-def _packed_loops(box: StridedBox) -> Selection:
+def _packed_loops(box: StridedBox) -> InnerLoops:
     """Bytes of packed elements if all other strides are multiples of a byte; else single elements."""
-    dst_bits, row, no_table = box.target.bits, box.contiguous("dst"), not box.entries
+    dst_bits, row = box.target.bits, box.contiguous("dst")
+    if box.entries or box.converts:
+        return elements(box)
     if box.source is None:
-        if no_table and row and _whole_bytes(box, "dst", row, dst_bits):
-            return "fill", (row.name,), ""
-        return "elements", _minor_axis(box), ""
-    if box.converts:
-        return "elements", _minor_axis(box), ""
-    src_bits = box.source.bits
-    if no_table and dst_bits < 8 <= src_bits and row and _whole_bytes(box, "dst", row, dst_bits):
-        return "pack bits", (*_columns(box, row, dst_bits), row.name), ""
-    column = box.contiguous("src")
-    if no_table and src_bits < 8 <= dst_bits and column and _whole_bytes(box, "src", column, src_bits):
-        return "unpack bits", (*_columns(box, column, src_bits), column.name), ""
-    return "elements", _minor_axis(box), ""
+        return fill(box, row) if row and _whole_bytes(box, "dst", row, dst_bits) else elements(box)
+    src_bits, column = box.source.bits, box.contiguous("src")
+    if dst_bits < 8 <= src_bits and row and _whole_bytes(box, "dst", row, dst_bits):
+        return _codes(box, row, dst_bits)
+    if src_bits < 8 <= dst_bits and column and _whole_bytes(box, "src", column, src_bits):
+        return _codes(box, column, src_bits)
+    return elements(box)
 
 
-def _columns(box: StridedBox, packed: Axis, bits: int) -> tuple[str, ...]:
-    """The loop over columns of `packed` that are contiguous on both sides; none if elements also are."""
-    is_column = is_instruction(f"unpacked_{bits}_into_{packed.extent}_rows")
-    if _byte_side_stride(box, packed.name) == 8 or not is_column:
-        return ()
-    column = packed.extent * bits
-    steps = (8, column) if box.target.bits == bits else (column, 8)
-    return tuple(x.name for x in box.axes if (x.src, x.dst) == steps)[:1]
+def _codes(box: StridedBox, packed: Axis, bits: int) -> InnerLoops:
+    """Packed codes, or columns of them that are contiguous on both sides if elements are not."""
+    step, size = packed.src if box.target.bits < 8 else packed.dst, packed.extent * bits
+    if step != 8 and is_instruction(f"unpacked_{bits}_into_{packed.extent}_rows"):
+        steps = (8, size) if box.target.bits == bits else (size, 8)
+        for x in box.axes:
+            if (x.src, x.dst) == steps:
+                return code_columns(box, packed, x)
+    return codes(box, packed)
 
 
 def _whole_bytes(box: StridedBox, side: Side, unit: Axis, bits: int) -> bool:
@@ -113,26 +120,9 @@ def _whole_bytes(box: StridedBox, side: Side, unit: Axis, bits: int) -> bool:
     return all(axis.stride(side) % 8 == 0 for axis in box.axes if axis is not unit)
 
 
-def _minor_axis(box: StridedBox) -> tuple[str, ...]:
-    return (box.axes[-1].name,) if box.axes else ()
-
-
-def short_loops(box: StridedBox, inner: tuple[str, ...]) -> Selection:
+def short_loops(box: StridedBox) -> InnerLoops:
     """The inner loops of a transpose whose digits are too short to fill a register."""
-    if box.converts:
-        return "elements", _minor_axis(box), ""
-    return "interleave", inner, ""
-
-
-def streams_lines(box: StridedBox, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
-    """Whether the inner loops write full lines; packing strided elements does not."""
-    if mode in ("pack bits", "unpack bits"):
-        return len(inner) == 2 or _byte_side_stride(box, inner[0]) == 8
-    return mode in ("run", "chunks") or (mode == "reverse" and len(inner) == 1) or interleave != ""
-
-
-def _byte_side_stride(box: StridedBox, axis: str) -> int:
-    """The stride, in bits, of the side with one byte per element."""
-    if box.target.bits < 8:
-        return box.axis(axis).src
-    return box.axis(axis).dst
+    row, column = box.contiguous("dst"), box.contiguous("src")
+    if box.converts or row is None or column is None:
+        return elements(box)
+    return small_blocks(box, column.name, row.name)

@@ -9,7 +9,7 @@ from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.offset_tables import MOST_GROUPED
-from codegen.schedule.schedule import STRIP, PackedSide
+from codegen.schedule.schedule import STRIP, Looped
 
 SHORT_ROW_BYTES = 64
 """Rows up to this length are joined: separately, they are read or written in parts of a line."""
@@ -61,7 +61,7 @@ def joined_axes(
 
 
 def grouped_axes(
-    box: StridedBox, inner: tuple[str, ...], outer: list[Axis], threads: int, *, on_lines: bool = True
+    box: StridedBox, inner: Looped, outer: list[Axis], threads: int, *, on_lines: bool = True
 ) -> Groups:
     """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
 
@@ -72,7 +72,7 @@ def grouped_axes(
     `on_lines` says whether the destination begins a line. If it doesn't, the schedule is the alternative of
     one launch, so it has to be one launch as well: no iterations of the last digit are left over.
     """
-    columns, _, *joined = inner
+    (columns,), (_, *joined) = inner.joined("column"), inner.joined("row")
     if box.source is None or not joined or (on_lines and box.axis(columns).dst % LINE_BYTES == 0):
         return None, None
     step, rows = abs(box.axis(joined[0]).src), box.axis(columns).extent
@@ -104,35 +104,17 @@ def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> 
     return out
 
 
-def strip_of(box: StridedBox, inner: tuple[str, ...], packed: PackedSide, size: int | None) -> int | None:
-    """Iterations per strip of the long digit, or of the last one joined to it; None if it has all.
-
-    `size` is the caller's number of elements per strip. Without one, only joined digits are cut, so that
-    adjacent packed lines are written soon.
-    """
-    extents = box.extents
-    columns, rows, *joined = inner
-    long, short = (columns, rows) if packed == "dst" else (rows, columns)
-    if size is None:
-        return _chunk(box, (long, *joined), CHUNK_BYTES) if packed == "dst" and joined else None
-    least = least_block(extents[short], box.width) if packed else 1
-    strip = -(-size // (extents[short] * least)) * least
-    if joined:
-        return _chunk(box, (long, *joined), max(strip * box.width, LINE_BYTES))
-    return strip if strip < extents[long] else None
-
-
 def least_block(rows: int, width: int) -> int:
     """The fewest elements of each of that many rows that are interleaved in registers, not one by one."""
     return min(columns for count, columns in instruction("interleaved").shapes[8 * width] if count == rows)
 
 
-def _chunk(box: StridedBox, row: tuple[str, ...], size_bytes: int) -> int | None:
+def strip_of_joined(box: StridedBox, row: tuple[str, ...], size_bytes: int = CHUNK_BYTES) -> int | None:
     """Iterations of the last digit of a row so that it has at least that many bytes.
 
     None if one strip has all of them, or if every chunk size leaves a remainder shorter than a line.
     """
-    extents = box.extents
+    extents, size_bytes = box.extents, max(size_bytes, LINE_BYTES)
     step = prod(extents[axis] for axis in row[:-1]) * box.width
     extent, least = extents[row[-1]], -(-size_bytes // step)
     if extent < 2 * least:

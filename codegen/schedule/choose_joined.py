@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from codegen.ir.streams import Stream
 from codegen.maps.boxed_copy import BoxedCopy
+from codegen.schedule.choose_directives import chunk_directives
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
+from codegen.schedule.directives import Gather
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import Segments
 from codegen.schedule.thresholds import Thresholds
@@ -15,7 +18,7 @@ from codegen.support.dataclasses import dataclass
 class JoinedBoxes:
     """All boxes of a copy as one table, and how it runs.
 
-    schedule  of mode "gather" with segments, of mode "chunks" with a table of chunks
+    schedule  without inner loops: a table has their offsets
     table     covers all boxes, and the padding of segments if it is written
     """
 
@@ -45,7 +48,10 @@ def choose_joined(
 def in_segments(copy: BoxedCopy, *, padded: bool) -> JoinedBoxes | None:
     """The boxes as segments, which are gathered and stored past the cache; None if they have none."""
     segments = segments_of(copy, padded=padded, limits=SEGMENT_LIMITS)
-    return JoinedBoxes(Schedule("gather", (), (), stream=True), segments) if segments else None
+    if segments is None:
+        return None
+    gather = Gather(segments.buffer_bytes, segments), Stream("given")
+    return JoinedBoxes(Schedule((), directives=gather), segments)
 
 
 def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool) -> JoinedBoxes | None:
@@ -55,4 +61,5 @@ def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool) -> JoinedBoxes | N
     if chunks is None or pads:
         return None
     axes = tuple(f"joined{k}" for k in range(len(chunks.outer)))
-    return JoinedBoxes(Schedule("chunks", axes, (), stream=stream), chunks)
+    lines, streams = chunk_directives(chunks.width)
+    return JoinedBoxes(Schedule(axes, directives=(*lines, *streams) if stream else lines), chunks)

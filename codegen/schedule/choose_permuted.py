@@ -16,8 +16,9 @@ from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.maps.digit_trees import Leaf
 from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unpermuted_map
 from codegen.schedule.choose_grid import has_few_kinds
+from codegen.schedule.directives import Gather
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import TileSize
+from codegen.schedule.schedule import Schedule, TileSize
 from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, block_map, bytes_held, steps_of
 from codegen.support.lookups import Known
 
@@ -99,8 +100,15 @@ def goes_in_periods(boxes: Sequence[BoxSchedule], *, packs: bool) -> bool:
     storage run at 0.35 to 0.6, blocks at 0.6 to 0.85 (Zen 5, 2026-11). Gathered lines need no blocks, nor do
     chunks that are written to the storage.
     """
-    modes = {box.schedule.mode for box in boxes}
-    return bool(modes) and "gather" not in modes and not (packs and modes <= {"chunks", "run"})
+    if not boxes or any(x.schedule.obeying(Gather) for x in boxes):
+        return False
+    return not packs or not all(_copies_lines(x.schedule) for x in boxes)
+
+
+def _copies_lines(schedule: Schedule) -> bool:
+    """Whether runs or chunks are copied a line at a time."""
+    has_table = not schedule.loops or any(x.table for x in schedule.loops)
+    return schedule.moves_bytes or (bool(schedule.lanes) and not schedule.order and has_table)
 
 
 def packing_tile(itemsize: int) -> TileSize:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.digit_trees import ceil_div
+from codegen.schedule.choose_directives import requests
 from codegen.schedule.schedule import MOST_LOOPS, Schedule
 
 RUN = "run"
@@ -53,5 +54,5 @@ def _halves(lines: StridedBox) -> tuple[StridedBox, ...]:
 
 def request_schedule(box: StridedBox) -> Schedule:
     """The schedule of such a box."""
-    outer = tuple(x.name for x in box.axes if x.name != RUN)
-    return Schedule("request", outer, (RUN,))
+    inner = requests(RUN)
+    return Schedule(tuple(x.name for x in box.axes if x.name != RUN), inner.loops, inner.directives)

@@ -12,12 +12,11 @@ from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
-from codegen.schedule.directives import Ahead, Assemble
+from codegen.schedule.directives import Ahead, Assemble, Request
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import SET_BYTES, machine
-from codegen.schedule.schedule import STRIP, Schedule, long_loop
-from codegen.schedule.shuffles import PARTS, Shuffle, period_offsets, register_parts
-from codegen.support.lookups import expect
+from codegen.schedule.schedule import STRIP, Cut, Joined, Schedule
+from codegen.schedule.shuffles import PARTS, period_offsets, register_parts
 
 MOST_PERIOD_BYTES = 1 << 10
 """Longer periods have tables that crowd the source out of the first cache."""
@@ -74,9 +73,7 @@ def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int, *, far: b
     far  whether lines of the source are prefetched
     """
     found = shuffle_beside(box, schedule, threads, far=far)
-    if found is None or found.shuffle is None:
-        return None
-    return found if _shuffle_cycles(box, found.shuffle) < _short_move_cycles(box, schedule) else None
+    return found if found and _shuffle_cycles(box, found) < _short_move_cycles(box, schedule) else None
 
 
 def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int, *, far: bool) -> Schedule | None:
@@ -86,10 +83,10 @@ def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int, *, far: bo
     how = _best(box)
     if how is None:
         return None
-    return _scheduled(box, replace(how, ahead=(Ahead(AHEAD_BYTES),)) if far else how, threads)
+    return _scheduled(box, how.changed(Ahead(AHEAD_BYTES)) if far else how, threads)
 
 
-def _best(box: StridedBox) -> Shuffle | None:
+def _best(box: StridedBox) -> Schedule | None:
     """The cheapest way to shuffle a box; None if its bytes change, or the CPU level shuffles none."""
     fits = box.unit_bits == 8 and box.source is not None and not box.converts and not box.entries
     if not fits or machine().level not in instruction("shuffled").levels:
@@ -102,48 +99,52 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
 
     These are measured, from the second cache (Zen 4, 2026-11).
     """
-    width, cut = box.width, schedule.transpose
-    match schedule.mode:
-        case "elements" | "interleave" if not schedule.interleave:
-            count = prod(box.axis(name).extent for name in schedule.inner)
-            return (ELEMENT_CYCLES + LOOP_CYCLES / count) * LANE_BYTES / width
-        case "interleave" if len(schedule.inner) == 2:
-            axis = box.axis(long_loop(schedule.mode, schedule.inner, schedule.interleave))
-            others = (name for name in schedule.inner if name != axis.name)
-            short = box.axis(expect(others, "a short loop", schedule)).extent
-            if width in SCALAR_WIDTHS and axis.extent < least_block(short, width):
-                return SCALAR_CYCLES * LANE_BYTES / width
-            long = axis.extent * width
-            return SHORT_BLOCK_CYCLES if long < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
-        case "run":
-            run = box.axis(schedule.inner[0]).extent * width
-            return SHORT_RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
-        case "transpose" if cut and cut.dense:
-            rows, columns = cut.tile(box.extents)
-            few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
-            if cut.layers and few:
-                return SHORT_BLOCK_CYCLES
-            if rows > FEW_ROWS or (cut.stream and width > 1):
-                return 0
-            return PANEL_CYCLES.get(width, 0) / rows
-        case "transpose" if cut and cut.short and not cut.stream:
-            return PAIRS_CYCLES.get(width, 0) if cut.counts(box.extents)[1] == 2 else 0
+    width, extents = box.width, box.extents
+    if schedule.order:
+        return _short_block_cycles(box, schedule)
+    if schedule.moves_bytes and box.source and not schedule.obeying(Request):
+        run = prod(extents[name] for name in schedule.inner) * width
+        return SHORT_RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
+    if schedule.packed and not schedule.joins_rows:
+        long, short = (extents[x.axes[0]] for x in schedule.loops)
+        if width in SCALAR_WIDTHS and long < least_block(short, width):
+            return SCALAR_CYCLES * LANE_BYTES / width
+        return SHORT_BLOCK_CYCLES if long * width < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
+    if schedule.moves_elements:
+        count = prod(extents[name] for name in schedule.inner)
+        return (ELEMENT_CYCLES + LOOP_CYCLES / count) * LANE_BYTES / width
+    return 0
+
+
+def _short_block_cycles(box: StridedBox, cut: Schedule) -> float:
+    """The same of a transpose: panels of few rows or columns, and source rows of two elements in place."""
+    width = box.width
+    if cut.dense:
+        rows, columns = cut.tile(box.extents)
+        few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
+        if cut.layers and few:
+            return SHORT_BLOCK_CYCLES
+        if rows > FEW_ROWS or (cut.stream and width > 1):
+            return 0
+        return PANEL_CYCLES.get(width, 0) / rows
+    if cut.short and not cut.stream:
+        return PAIRS_CYCLES.get(width, 0) if cut.counts(box.extents)[1] == 2 else 0
     return 0
 
 
 def cycles_of(box: StridedBox, schedule: Schedule) -> float:
     """Cycles per 16 bytes of a shuffle, or of a schedule that moves few bytes at a time; 0 for others."""
-    return _shuffle_cycles(box, schedule.shuffle) if schedule.shuffle else _short_move_cycles(box, schedule)
+    shuffles = bool(schedule.obeying(Assemble))
+    return _shuffle_cycles(box, schedule) if shuffles else _short_move_cycles(box, schedule)
 
 
-def _scheduled(box: StridedBox, how: Shuffle, threads: int) -> Schedule:
+def _scheduled(box: StridedBox, how: Schedule, threads: int) -> Schedule:
     """The schedule of a shuffle.
 
     The loops along which lines of the source continue run last. Where the axis has more lines than stay in
     cache meanwhile, they run once for each strip of it.
     """
-    inner = (*how.period, *([how.axis] if how.axis else []))
-    others = [x for x in box.axes if x.name not in inner]
+    others, axis = [x for x in box.axes if x.name not in how.inner], how.joined("step")
     within = [x for x in others if abs(x.src) < LINE_BYTES]
     around = [x for x in others if x not in within]
     strip = _strip(box, how) if within else None
@@ -151,20 +152,21 @@ def _scheduled(box: StridedBox, how: Shuffle, threads: int) -> Schedule:
     outer += [STRIP] if strip else []
     outer += [x.name for x in sorted(within, key=lambda x: -abs(x.src))]
     if threads > 1 and outer:
-        extents = box.extents | ({STRIP: box.axis(how.axis).extent // strip} if strip else {})
+        extents = box.extents | ({STRIP: box.extents[axis[0]] // strip} if strip else {})
         if extents[outer[0]] < 2 * threads:
             widest = max(outer, key=lambda name: extents[name])
             outer.sort(key=lambda name: name != widest)
-    return Schedule("shuffle", tuple(outer), inner, strip=strip, shuffle=how)
+    return replace(how, outer=tuple(outer), cuts=(Cut(axis[0], strip, STRIP),) if strip else ())
 
 
-def _strip(box: StridedBox, how: Shuffle) -> int | None:
+def _strip(box: StridedBox, how: Schedule) -> int | None:
     """Indices of the axis whose source lines stay in the first cache; None if all of them do."""
-    if not how.axis:
+    if not how.joined("step"):
         return None
-    axis, steps = box.axis(how.axis), int_size(how.assemble.steps)
-    block = steps * how.assemble.rows
-    lines = len(np.unique(period_offsets(box, how.period, how.axis, steps) // LINE_BYTES)) / steps
+    (assemble,), (axis,) = how.obeying(Assemble), map(box.axis, how.joined("step"))
+    steps = int_size(assemble.steps)
+    block, offsets = steps * assemble.rows, period_offsets(box, how.joined("x"), (axis.name,), steps)
+    lines = len(np.unique(offsets // LINE_BYTES)) / steps
     strip = max(1, int(_lines_held(axis.src) / lines / block)) * block
     while strip < axis.extent and 0 < axis.extent % strip < block:
         strip += block
@@ -178,7 +180,7 @@ def _lines_held(pitch: int) -> int:
     return min(STRIP_LINES, machine().first_cache_ways * sets // sharing)
 
 
-def _ways(box: StridedBox) -> Iterator[Shuffle]:
+def _ways(box: StridedBox) -> Iterator[Schedule]:
     """Periods of the most minor digits of the destination and of several indices of the next one."""
     chain = _contiguous(box)
     for count in range(len(chain) + 1):
@@ -208,10 +210,10 @@ def _contiguous(box: StridedBox) -> list[Axis]:
 
 def _in_parts(
     box: StridedBox, period: tuple[str, ...], axis: Axis | None, steps: int, register: int
-) -> Shuffle | None:
+) -> Schedule | None:
     """How such periods are assembled, if that takes few enough parts."""
-    name = axis.name if axis else ""
-    offsets = period_offsets(box, period, name, steps)
+    step = (axis.name,) if axis else ()
+    offsets = period_offsets(box, period, step, steps)
     if offsets.max() - offsets.min() < LANE_BYTES - 1:
         return None
     begins, _ = register_parts(offsets, register)
@@ -219,15 +221,18 @@ def _in_parts(
     if parts is None:
         return None
     rows = SHUFFLED_ROWS if axis and axis.extent >= SHUFFLED_ROWS * steps else 1
-    return Shuffle(period, name, Assemble("step", rows, steps, register, parts))
+    inside = [Joined("x", period, table=True, in_bytes=True)] * (bool(period) or box.width > 1)
+    assemble = Assemble("step", rows, steps, register, parts)
+    return Schedule((), (Joined("step", step), *inside), (assemble,))
 
 
-def _shuffle_cycles(box: StridedBox, how: Shuffle) -> float:
+def _shuffle_cycles(box: StridedBox, how: Schedule) -> float:
     """Cycles per 16 bytes of the destination, with what overlaps."""
-    assemble, steps = how.assemble, int_size(how.assemble.steps)
+    (assemble,), extents = how.obeying(Assemble), box.extents
+    steps = int_size(assemble.steps)
     rows, register, parts = assemble.rows, assemble.register, assemble.parts
-    size = box.width * prod(box.axis(name).extent for name in how.period) * steps
-    extent, block = (box.axis(how.axis).extent if how.axis else 1), steps * rows
+    size = box.width * prod(extents[name] for name in how.joined("x")) * steps
+    extent, block = prod(extents[name] for name in how.joined("step")), steps * rows
     twice = -(-size // register) * register / size * (-(-extent // block) * block / extent)
     if register == LANE_BYTES:
         return (1 + parts * (0.6 + 1 / rows)) * twice

@@ -68,9 +68,7 @@ def moves_little(largest: BoxSchedule) -> bool:
     That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11). Dense staging runs at 0.65 to
     0.95, blocks at 0.65 to 1.0 (Sapphire Rapids).
     """
-    schedule = largest.schedule
-    streams = schedule.stream or bool(schedule.transpose and schedule.transpose.stream)
-    return bool(largest.tables or streams) and _is_short(largest)
+    return bool(largest.tables or largest.schedule.stream) and _is_short(largest)
 
 
 def moves_small_tiles(largest: BoxSchedule) -> bool:
@@ -78,8 +76,8 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
 
     That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
     """
-    cut, box = largest.schedule.transpose, largest.box
-    if largest.tables or cut is None or cut.short or not cut.stream:
+    cut, box = largest.schedule, largest.box
+    if largest.tables or not cut.order or cut.short or not cut.stream:
         return False
     narrow = cut.lanes["column"] <= max(LANE_BYTES // largest.width, 1)
     return narrow and _is_small(prod(cut.counts(box.extents)) * largest.width)
@@ -96,19 +94,21 @@ def _is_small(tile_bytes: int) -> bool:
 
 def _is_short(moved: BoxSchedule) -> bool:
     schedule, width = moved.schedule, moved.width
-    cut = schedule.transpose
-    if cut and cut.short:
-        return cut.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
-    if cut:
-        small = bool(moved.tables) or _is_small(prod(cut.tile(moved.box.extents)) * width)
-        return cut.dense and width <= MOST_DENSE_BYTES and small
-    if schedule.mode == "interleave" and schedule.stream:
-        from_packed = schedule.interleave == "src"
-        long = moved.box.extents[schedule.inner[from_packed]]
-        if len(schedule.inner) != 2 or _moves_lines(moved):
+    if schedule.short:
+        return schedule.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
+    if schedule.order:
+        small = bool(moved.tables) or _is_small(prod(schedule.tile(moved.box.extents)) * width)
+        return schedule.dense and width <= MOST_DENSE_BYTES and small
+    if schedule.packed and schedule.stream:
+        if schedule.joins_rows or _moves_lines(moved):
             return False
-        return long * width < SHORT_ROW_BYTES if from_packed else long <= SHORT_PACKED or _is_cut(moved)
-    return schedule.mode in ("elements", "interleave")
+        long = moved.box.extents[schedule.loops[0].axes[0]]
+        return (
+            long * width < SHORT_ROW_BYTES
+            if schedule.packed == "src"
+            else long <= SHORT_PACKED or _is_cut(moved)
+        )
+    return bool(schedule.packed) or schedule.moves_elements or moved.box.converts
 
 
 def _moves_lines(moved: BoxSchedule) -> bool:
@@ -119,9 +119,9 @@ def _moves_lines(moved: BoxSchedule) -> bool:
     That runs at 0.9 to 1.9 of memcpy, blocks at 0.35 to 0.75 (Zen 4, AVX2, 2026-11).
     """
     box, schedule = moved.box, moved.schedule
-    if schedule.interleave != "src":
+    if schedule.packed != "src":
         return False
-    columns, rows = (box.axis(name) for name in schedule.inner)
+    rows, columns = (box.axis(name) for name in schedule.inner)
     chunk = columns.extent * rows.extent * moved.width
     follow = columns.dst == rows.extent * moved.width
     steps = [x.dst for x in box.axes if x.name not in schedule.inner and x.extent > 1]

@@ -17,7 +17,7 @@ from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.directives import Directive, Stage, Tile
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.panels import joined_run
-from codegen.schedule.schedule import Schedule, Transpose, VectorSize
+from codegen.schedule.schedule import Joined, Schedule, VectorSize
 from codegen.schedule.transpose_box import (
     DENSE_BYTES,
     PANEL_COLUMNS,
@@ -117,12 +117,12 @@ def transpose_schedule(
     return None if found is None else scheduled(box, found, threads, size)
 
 
-def _may_be_staged(box: TransposeBox, in_place: Transpose) -> bool:
+def _may_be_staged(box: TransposeBox, in_place: Schedule) -> bool:
     """Whether a transpose that can be streamed in place may be faster through a buffer."""
     return in_place.short or (box.width == 1 and _crowded(box))
 
 
-def _is_better_staged(in_place: Transpose, staged: Transpose) -> bool:
+def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
     """Whether such a transpose is faster through a buffer.
 
     Short source rows that are joined in a panel are read once: 2.5 to 5 times as fast. Blocks of bytes have
@@ -133,7 +133,7 @@ def _is_better_staged(in_place: Transpose, staged: Transpose) -> bool:
     return not staged.dense
 
 
-def methods(box: TransposeBox, *, stream: bool) -> tuple[Transpose, ...]:
+def methods(box: TransposeBox, *, stream: bool) -> tuple[Schedule, ...]:
     """The methods for one kind of store: in place or staged past the cache, else one of them through it."""
     cuts = (_in_place(box), _staged(box)) if stream else (_cached(box),)
     return tuple(cut for cut in cuts if cut is not None)
@@ -146,18 +146,19 @@ def misaligned_transpose(
 
     `size` is the caller's tile size, as in `transpose_schedule`.
     """
-    cut = schedule.transpose
-    if cut is None or cut.staged or Stream("given") not in cut.directives:
+    if schedule.staged or Stream("given") not in schedule.directives:
         return None
     box = TransposeBox.of(nest)
-    return scheduled(box, _staged(box) or cut.changed(without=(Stream,)), threads, size)
+    return scheduled(box, _staged(box) or schedule.changed(without=(Stream,)), threads, size)
 
 
 def _transpose(
     box: TransposeBox, rows: Axes, columns: Axes, block: Block, *directives: Directive
-) -> Transpose:
+) -> Schedule:
     """A transpose of such register blocks, with more directives."""
-    return Transpose(axes_of(rows), axes_of(columns), (*directives, *box.blocks(block)))
+    in_panel = any(isinstance(x, Tile) and x.level == "panel" for x in directives)
+    loops = Joined("row", axes_of(rows), table=in_panel), Joined("column", axes_of(columns))
+    return Schedule((), loops, (*directives, *box.blocks(block)))
 
 
 def _tiles(rows: int, columns: int) -> tuple[Tile, Tile]:
@@ -165,7 +166,7 @@ def _tiles(rows: int, columns: int) -> tuple[Tile, Tile]:
     return Tile("row", rows), Tile("column", columns)
 
 
-def _in_place(box: TransposeBox) -> Transpose | None:
+def _in_place(box: TransposeBox) -> Schedule | None:
     """Lines streamed in place: result rows must be full, aligned lines."""
     side, wide, best = box.side, TILE_LINES * box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
@@ -213,7 +214,7 @@ def _finds_lines(box: TransposeBox, rows: Axes, columns: Axes) -> bool:
     return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.side
 
 
-def _staged(box: TransposeBox) -> Transpose | None:
+def _staged(box: TransposeBox) -> Schedule | None:
     """Streamed through a buffer, for any alignment of result rows."""
     rows = tuple(box.chain(box.row, "dst", (box.column,)))
     columns = tuple(box.chain(box.column, "src", rows))
@@ -243,7 +244,7 @@ def _crowded(box: TransposeBox) -> bool:
     return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
-def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Transpose | None:
+def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:
     """Dense panels of as many full column digits as fit, or of a part of the first; None if too short."""
     run = size_of(rows) * box.width
     most = max(DENSE_BYTES // run, box.side)
@@ -268,7 +269,7 @@ def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Tra
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
 
-def _layered(box: TransposeBox, cut: Transpose, rows: Axes, columns: Axes) -> Transpose:
+def _layered(box: TransposeBox, cut: Schedule, rows: Axes, columns: Axes) -> Schedule:
     """Put several tiles in one buffer if their result rows are contiguous: this makes longer runs."""
     row_bytes, in_order = size_of(rows) * box.width, size_of(rows) < cut.lanes["row"]
     run, _ = joined_run(row_bytes, [(x.extent, x.dst) for x in columns], in_order=in_order)
@@ -277,10 +278,11 @@ def _layered(box: TransposeBox, cut: Transpose, rows: Axes, columns: Axes) -> Tr
     if layers is None or most < 2:
         return cut
     panel = Tile("layer", min(most, layers.extent), "panel")
-    return replace(cut, layers=layers.name, directives=(panel, *cut.directives))
+    loops = Joined("layer", (layers.name,)), *cut.loops
+    return replace(cut, loops=loops, directives=(panel, *cut.directives))
 
 
-def _cached(box: TransposeBox) -> Transpose | None:
+def _cached(box: TransposeBox) -> Schedule | None:
     """Blocks stored in place through the cache; rows shorter than a line are staged."""
     side, best = box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):

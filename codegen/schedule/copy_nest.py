@@ -38,6 +38,9 @@ from codegen.schedule.segments import SEGMENT_TABLES
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
+BYTE = Element("u8", 8)
+"""What moves where elements are moved as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class CopyNest(Directed):

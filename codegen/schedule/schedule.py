@@ -8,9 +8,8 @@ from math import prod
 from typing import Literal, TypeAlias
 
 from codegen.ir.strided_box import Side
-from codegen.schedule.directives import KINDS, Directed, Directive, Tile
+from codegen.schedule.directives import KINDS, Assemble, Directed, Directive, Tile
 from codegen.schedule.loops import int_size
-from codegen.schedule.shuffles import Shuffle
 from codegen.support.dataclasses import dataclass
 
 
@@ -25,81 +24,11 @@ class TileSize:
 VectorSize: TypeAlias = int | tuple[int, int] | TileSize
 """A virtual vector size: elements, or rows and columns of a super-vector; or the size of tiles."""
 
-Mode: TypeAlias = Literal[
-    "run",
-    "chunks",
-    "reverse",
-    "request",
-    "fill",
-    "interleave",
-    "shuffle",
-    "transpose",
-    "gather",
-    "elements",
-    "pack bits",
-    "unpack bits",
-]
-
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""
 
 MOST_LOOPS = 6
 """The most outer loops of a nest. More digits become tables of offsets."""
-
-PREFETCH_BYTES, PREFETCH_CHUNKS = 256, 64
-"""How far ahead lines of the source are requested: what is read next mostly follows there. In chunks where
-more of them are streamed: 0.5 to 2 KiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Transpose(Directed):
-    """How a transposed copy runs: the axes that its loops join, most minor first, and its directives.
-
-    rows, columns  axes joined along the contiguous direction of the destination, and of the source
-    layers         an axis, or "", of which panels have several iterations
-    directives     how the loops over rows, columns and layers run, in the order of their kinds
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    directives: tuple[Directive, ...]
-    layers: str = ""
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """All axes that its loops join."""
-        return (*self.rows, *self.columns, *([self.layers] if self.layers else []))
-
-    @property
-    def together(self) -> int:
-        """Layers per panel."""
-        return next((int_size(x.size) for x in self.tiles("layer")), 1)
-
-    def changed(self, *directives: Directive, without: tuple[type[Directive], ...] = ()) -> Transpose:
-        """The same with directives instead of all others of their kinds, and of the kinds in `without`."""
-        kinds = {*map(type, directives), *without}
-        kept = (x for x in self.directives if type(x) not in kinds)
-        listed = sorted((*kept, *directives), key=lambda x: KINDS.index(type(x)))
-        return replace(self, directives=tuple(listed))
-
-    def counts(self, extents: Mapping[str, int]) -> tuple[int, int]:
-        """The numbers of joined rows and of joined columns."""
-        return prod(extents[x] for x in self.rows), prod(extents[x] for x in self.columns)
-
-    def tile(self, extents: Mapping[str, int], *, strips: bool = False) -> tuple[int, int]:
-        """Rows and columns of a tile or panel; with `strips`, of the caller's super-vectors.
-
-        An axis without tiles counts whole. Tiles and super-vectors of the same size share one level.
-        """
-        levels = sorted(self.obeying(Tile), key=lambda x: (x.level == "strip") == strips)
-        sizes = {x.axis: int_size(x.size) for x in levels}
-        rows, columns = self.counts(extents)
-        return sizes.get("row", rows), columns if self.short else sizes.get("column", columns)
-
-    def __str__(self) -> str:
-        layers = f" | layers {self.layers}" if self.layers else ""
-        return f"rows {' '.join(self.rows)} | columns {' '.join(self.columns)}{layers}"
-
 
 STRIP = "strip"
 """The axis that counts the strips of one inner loop, if the caller gave no size."""
@@ -131,6 +60,11 @@ class GivenSize:
     limit: str = ""
 
     @property
+    def columns(self) -> int:
+        """Elements of the inner loops that a super-vector has, in elements of the box."""
+        return self.size[1] if isinstance(self.size, tuple) else self.size
+
+    @property
     def became(self) -> int | tuple[int, int]:
         """The size in elements of the copy."""
         match self.size:
@@ -152,85 +86,151 @@ def _shown(size: int | tuple[int, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """How one nest runs. Its text leaves out the directives, which the text of the nest has.
+class Cut:
+    """An axis that is split into blocks of that extent; `outer` names the axis over the blocks."""
 
-    mode         what the inner loops do
-    outer        the loops that remain loops, outermost first
-    inner        the inner loops: () | (run,) | (columns, rows). A packed loop is last.
-                 Short reversed runs have (elements, runs). An interleave appends the digits joined to its
-                 long one. For chunks, all loops that the table covers.
-    groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
-    interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
-    transpose    the loops and directives of a transposed copy, for that mode
-    shuffle      how periods of the destination are assembled, for that mode
-    prefetch_bytes, prefetch_chunks
-                 how far ahead lines of the source are requested by chunks, and by runs and packed bits that
-                 are streamed; 0 for not at all
-    sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
-    split        whether long digits are split, and each part has a schedule of its own
-    in_bytes     whether the bytes of elements are a loop, the most minor of the box
-    stream       full aligned lines are stored past the cache
-    strip        iterations of the loop `stripped` at a time, counted by `strip_axis`; None: all
-    row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
-                 unless they have all; "" for none
-    prefetch     whether single elements prefetch source lines, at a distance that the call passes
-    given        whether a user wrote the directives, so that the other decisions do not count
+    axis: str
+    block: int
+    outer: str
+
+    def __str__(self) -> str:
+        return f"strips of {self.block} of {self.axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An inner loop of a nest, and the axes of the box that it joins, most minor first; none if it runs once.
+
+    table     whether a table holds its offsets in the source, even if one stride would do
+    in_bytes  whether it counts the bytes of elements, which follow each other
     """
 
-    mode: Mode
+    name: str
+    axes: tuple[str, ...]
+    table: bool = False
+    in_bytes: bool = False
+
+    def text(self, extents: Mapping[str, int]) -> str:
+        """The axes, with their extents as far as they are known: row = i (128) subtile_i (8)."""
+        sized = (f"{x} ({extents[x]})" if x in extents else x for x in self.axes)
+        return f"{self.name} = {'bytes of ' * self.in_bytes}{' '.join(sized) if self.axes else 'one element'}"
+
+    def __str__(self) -> str:
+        return self.text({})
+
+
+class Looped(Directed):
+    """Queries on inner loops and their directives."""
+
+    __slots__ = ()
+
+    loops: tuple[Joined, ...]
+
+    def joined(self, name: str) -> tuple[str, ...]:
+        """The axes that the loop of a name joins; none without one."""
+        return next((x.axes for x in self.loops if x.name == name), ())
+
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """The axes that all inner loops join."""
+        return tuple(axis for x in self.loops for axis in x.axes)
+
+    @property
+    def packed(self) -> PackedSide:
+        """The side on which short rows are packed together, if registers interleave them; else ""."""
+        if self.order or not self.lanes or not self.joined("row"):
+            return ""
+        return "dst" if self.loops[0].name == "column" else "src"
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether these rows join several axes: a table holds where their packed lines begin."""
+        return bool(self.packed) and len(self.loops[0].axes) > 1
+
+    @property
+    def moves_bytes(self) -> bool:
+        """Whether a loop runs over bytes that follow each other, a line at a time."""
+        return bool(self.lanes) and any(x.in_bytes for x in self.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Looped):
+    """How one nest runs. Its text leaves out the directives, which the text of the nest has.
+
+    outer       the axes of the box that remain loops, outermost first
+    loops       the inner loops, outermost first. If the directive Groups is among those below, "groups" is no
+                loop: it names the axes of the groups that move together
+    directives  how the loops run; `make_nest` fills their tables
+    cuts        the axes that are split first. Those whose blocks are no loop have one block
+    sized       the size of super-vectors if the caller gave it, which is a literal of the kernel then
+    split       whether long digits are split, and each part has a schedule of its own
+    in_bytes    whether the bytes of elements are an axis, the most minor of the box
+    given       whether a user wrote the directives, so that the other decisions do not count
+    """
+
     outer: tuple[str, ...]
-    inner: tuple[str, ...]
-    interleave: PackedSide = ""
-    stream: bool = False
-    transpose: Transpose | None = None
-    strip: int | None = None
-    row: str = ""
-    rows: int = 1
-    groups: tuple[str, ...] | None = None
-    prefetch: bool = False
-    given: bool = False
+    loops: tuple[Joined, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    cuts: tuple[Cut, ...] = ()
     sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
-    prefetch_bytes: int = PREFETCH_BYTES
-    prefetch_chunks: int = PREFETCH_CHUNKS
-    shuffle: Shuffle | None = None
+    given: bool = False
 
     @property
-    def stripped(self) -> str:
-        """The loop whose iterations `strip` counts: the last group, or else `long_loop`."""
-        return self.groups[-1] if self.groups else long_loop(self.mode, self.inner, self.interleave)
+    def rows(self) -> tuple[str, ...]:
+        """The axes that rows join, along the contiguous direction of a transpose's destination."""
+        return self.joined("row")
 
     @property
-    def strip_axis(self) -> str:
-        """The axis that counts strips of the loop `stripped`."""
-        return COLUMNS if self.sized and not self.groups else STRIP
+    def columns(self) -> tuple[str, ...]:
+        """The axes that columns join, along the contiguous direction of its source."""
+        return self.joined("column")
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The axis of which its panels have several iterations, if there is one."""
+        return self.joined("layer")
+
+    @property
+    def moves_elements(self) -> bool:
+        """Whether elements move one by one, in the order of the box or in small blocks."""
+        return bool(self.loops) and not self.lanes and not self.obeying(Assemble)
+
+    @property
+    def together(self) -> int:
+        """Layers per panel."""
+        return next((int_size(x.size) for x in self.tiles("layer")), 1)
+
+    def changed(self, *directives: Directive, without: tuple[type[Directive], ...] = ()) -> Schedule:
+        """The same with directives instead of all others of their kinds, and of the kinds in `without`.
+
+        They are listed in the order of their kinds.
+        """
+        kinds = {*map(type, directives), *without}
+        kept = (x for x in self.directives if type(x) not in kinds)
+        listed = sorted((*kept, *directives), key=lambda x: KINDS.index(type(x)))
+        return replace(self, directives=tuple(listed))
+
+    def counts(self, extents: Mapping[str, int]) -> tuple[int, int]:
+        """The numbers of joined rows and of joined columns."""
+        return prod(extents[x] for x in self.rows), prod(extents[x] for x in self.columns)
+
+    def tile(self, extents: Mapping[str, int], *, strips: bool = False) -> tuple[int, int]:
+        """Rows and columns of a tile or panel; with `strips`, of the caller's super-vectors.
+
+        An axis without tiles counts whole. Tiles and super-vectors of the same size share one level.
+        """
+        levels = sorted(self.obeying(Tile), key=lambda x: (x.level == "strip") == strips)
+        sizes = {x.axis: int_size(x.size) for x in levels}
+        rows, columns = self.counts(extents)
+        return sizes.get("row", rows), columns if self.short else sizes.get("column", columns)
 
     def __str__(self) -> str:
         if self.given:
             return "the given schedule"
-        order = " ".join(self.outer) or "none"
-        taken = " ".join(self.inner) or "none"
-        rounded = f" | {self.sized}" if self.sized and str(self.sized) else ""
-        if self.transpose:
-            split = " | long digits split" if self.split else ""
-            return f"{self.mode} | outer {order} | {self.transpose}{split}{rounded}"
-        packed = f" | interleave {self.interleave}" if self.interleave else ""
-        packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
-        stream = " | streaming stores" if self.stream else ""
-        strip = f" | strips of {self.strip}" if self.strip else ""
-        strip += f" | strips of {self.rows} of {self.row}" if ROWS in self.outer else ""
-        strip += " | prefetches" if self.prefetch else ""
-        strip += " | bytes of elements" if self.in_bytes else ""
-        shape = f"{self.mode} | outer {order} | inner {taken}{packed}"
-        return f"{shape}{stream}{strip}{rounded}"
-
-
-def long_loop(mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> str:
-    """The inner loop that strips cut: the only one, or the columns of packed bits.
-
-    For an interleave it is the long loop, or the last one joined to it.
-    """
-    first = mode in ("pack bits", "unpack bits") or (interleave == "dst" and len(inner) == 2)
-    return inner[0] if first else inner[-1]
+        cuts = (x for x in self.cuts if x.outer in self.outer)
+        parts = [f"outer {' '.join(self.outer) or 'none'}", *map(str, self.loops), *map(str, cuts)]
+        parts += ["bytes of elements"] * self.in_bytes + ["long digits split"] * self.split
+        parts += filter(None, map(str, [self.sized] if self.sized else []))
+        return " | ".join(parts)

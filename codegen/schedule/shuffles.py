@@ -8,18 +8,14 @@ which of its bytes go where.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.strided_box import Axis, Element, StridedBox
-from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Ahead, Assemble
-from codegen.schedule.loops import Loop, int_size
+from codegen.ir.strided_box import StridedBox
+from codegen.schedule.directives import Assemble
+from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.support.dataclasses import dataclass
 
 PARTS = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16
 """How many parts a register may have; each number is a kernel of its own."""
@@ -28,52 +24,31 @@ NOT_COPIED = 0x80
 """The entry of an order for a byte that another part has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shuffle:
-    """How a copy is shuffled.
+def part_tables(
+    box: StridedBox, period: tuple[str, ...], step: tuple[str, ...], assemble: Assemble
+) -> tuple[OffsetTable, OffsetTable]:
+    """The tables of the parts of a period; parts that no register needs copy nothing.
 
-    period    axes along which the destination is contiguous, most minor first; a period has all of them
-    axis      the axis of which each period has some steps; "" if the periods are not in a row
-    assemble  how periods are assembled, as rows, whose tables the nest gets
-    ahead     whether each part also requests a later line
+    period  axes along which the destination is contiguous, most minor first; a period has all of them
+    step    the axis of which each period has some steps; () if the periods are not in a row
     """
-
-    period: tuple[str, ...]
-    axis: str
-    assemble: Assemble
-    ahead: tuple[Ahead, ...] = ()
-
-    def tables(self, box: StridedBox) -> tuple[OffsetTable, OffsetTable]:
-        """The tables of the parts of a period; parts that no register needs copy nothing."""
-        offsets = period_offsets(box, self.period, self.axis, int_size(self.assemble.steps))
-        begins, orders = register_parts(offsets, self.assemble.register)
-        more = self.assemble.parts - begins.shape[1]
-        begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
-        orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
-        numbers = begins.ravel().tolist(), orders.ravel().view("<i8").tolist()
-        return OffsetTable(listed=tuple(numbers[0])), OffsetTable(listed=tuple(numbers[1]))
-
-
-def shuffled_nest(box: StridedBox, how: Shuffle) -> CopyNest:
-    """The bytes at each index of the axis, in rows that are periods.
-
-    for step in 4096: for x in 3: dst[3*step + x] = src[4*step + x_offsets[x]]
-    Assemble("step", rows=4, steps=16, register=16, parts=2)
-    """
-    axis, offsets = box.axis(how.axis) if how.axis else Axis("", 1, 0, 0), period_offsets(box, how.period)
-    inside = Loop("x", len(offsets), 0, 1, src_table=OffsetTable(listed=tuple(offsets.tolist())))
-    loops = Loop("step", axis.extent, axis.src, axis.dst), *[inside] * (len(offsets) > 1)
-    byte, assemble = Element("u8", 8), replace(how.assemble, tables=how.tables(box))
-    return CopyNest(loops, byte, byte, None, (assemble, *how.ahead))
+    begins, orders = register_parts(
+        period_offsets(box, period, step, int_size(assemble.steps)), assemble.register
+    )
+    more = assemble.parts - begins.shape[1]
+    begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
+    orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
+    numbers = begins.ravel().tolist(), orders.ravel().view("<i8").tolist()
+    return OffsetTable(listed=tuple(numbers[0])), OffsetTable(listed=tuple(numbers[1]))
 
 
 def period_offsets(
-    box: StridedBox, period: tuple[str, ...], axis: str = "", steps: int = 1
+    box: StridedBox, period: tuple[str, ...], step: tuple[str, ...] = (), steps: int = 1
 ) -> NDArray[np.int64]:
     """The distance in the source of each byte of a period from its first byte."""
     offsets = np.arange(box.width)
     digits = [(n, src) for n, src, _ in box.digits(period)]
-    digits += [(steps, box.axis(axis).src)] if axis else []
+    digits += [(steps, box.axis(name).src) for name in step]
     for extent, stride in digits:
         offsets = (np.arange(extent)[:, None] * stride + offsets[None, :]).ravel()
     return offsets

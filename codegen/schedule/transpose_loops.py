@@ -10,7 +10,7 @@ from codegen.ir.strided_box import Axis
 from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile, Reorder, Stage, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import Schedule, TileSize, Transpose, VectorSize
+from codegen.schedule.schedule import Joined, Schedule, TileSize, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, TransposeBox
 from codegen.schedule.transpose_tiles import given_size, panel_tiles, tiles_of_lines
 
@@ -26,18 +26,18 @@ MANY_REGISTERS = 32
 times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
-def scheduled(box: TransposeBox, cut: Transpose, threads: int, size: VectorSize | None) -> Schedule:
+def scheduled(box: TransposeBox, cut: Schedule, threads: int, size: VectorSize | None) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
     if cut.dense and isinstance(size, TileSize):
         cut = _with_columns(box, cut, size.columns)
-    others = [x for x in box.axes if x.name not in cut.axes]
+    others = [x for x in box.axes if x.name not in cut.inner]
     find, order = (panel_tiles, _with_panel_loops) if cut.dense else (tiles_of_lines, _with_loops)
     tiles = find(box, cut, others, threads, size)
     cut = order(box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, threads)
     names = {x.name for x in others}
     outer = tuple(name for name in cut.order if name in names)
     given = None if size is None else given_size(box, cut, size)
-    return Schedule("transpose", outer, (), transpose=cut, sized=given)
+    return replace(cut, outer=outer, sized=given, split=False)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
@@ -53,7 +53,7 @@ TRIPS_PER_THREAD = 8
 """Trips of the parallel loop for each thread, so that shares are about even."""
 
 
-def _with_loops(box: TransposeBox, cut: Transpose, others: list[Axis], threads: int) -> Transpose:
+def _with_loops(box: TransposeBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
     """The cut with its loops around blocks, and the order of the blocks.
 
     Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
@@ -84,8 +84,8 @@ def _with_loops(box: TransposeBox, cut: Transpose, others: list[Axis], threads: 
 
 
 def in_blocks(
-    cut: Transpose, outer: tuple[str, ...], *, along_rows: bool = False, diagonal: bool = False
-) -> Transpose:
+    cut: Schedule, outer: tuple[str, ...], *, along_rows: bool = False, diagonal: bool = False
+) -> Schedule:
     """The cut with blocks down the columns first, along the rows first, or diagonally, inside outer loops.
 
     Diagonals change both rows and columns with each block.
@@ -96,11 +96,11 @@ def in_blocks(
     return cut.changed(order, *[Diagonal()] * diagonal, without=(Diagonal,))
 
 
-def _with_panel_loops(box: TransposeBox, cut: Transpose, others: list[Axis], threads: int) -> Transpose:
+def _with_panel_loops(box: TransposeBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
     """The same for panels of short result rows; a loop over one panel is innermost."""
     steps, (_, columns), (_, wide) = _steps(others), cut.counts(box.extents), cut.tile(box.extents)
     for x in cut.tiles("layer"):
-        layers = box.axis(cut.layers)
+        layers = box.axis(*cut.layers)
         steps[x.index] = abs(layers.src) * cut.together, -(-layers.extent // cut.together)
     panels = -(-columns // wide)
     steps[cut.tiles("column")[0].index] = wide * box.source_width if panels > 1 else 0, panels
@@ -109,7 +109,7 @@ def _with_panel_loops(box: TransposeBox, cut: Transpose, others: list[Axis], thr
     return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
 
 
-def _with_columns(box: TransposeBox, cut: Transpose, columns: int) -> Transpose:
+def _with_columns(box: TransposeBox, cut: Schedule, columns: int) -> Schedule:
     """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
 
     Panels keep more digits if blocks would not be full otherwise.
@@ -118,7 +118,8 @@ def _with_columns(box: TransposeBox, cut: Transpose, columns: int) -> Transpose:
     most = columns // wide
     if columns < wide:
         for kept in range(len(cut.columns), 0, -1):
-            fewer = replace(cut, columns=cut.columns[:kept], layers="")
+            column, (row, _) = Joined("column", cut.columns[:kept]), cut.loops[-2:]
+            fewer = replace(cut, loops=(row, column))
             wide = fewer.counts(box.extents)[1]
             block = box.block(rows, wide)
             if block is None:
@@ -161,7 +162,7 @@ def _requests(row_bytes: int) -> int:
     return -(-touched * LINE_BYTES // row_bytes)
 
 
-def _runs_along_rows(box: TransposeBox, cut: Transpose) -> bool:
+def _runs_along_rows(box: TransposeBox, cut: Schedule) -> bool:
     """By rows, except for blocks of large elements: diagonally where rows of either side share cache sets.
 
     Blocks by rows fill the lines of a result row one after the other. Blocks of bytes are so large that the
@@ -186,12 +187,12 @@ def _runs_along_rows(box: TransposeBox, cut: Transpose) -> bool:
     return not wide or (box.width <= 2 and not box.converts)
 
 
-def _has_wide_blocks(box: TransposeBox, cut: Transpose) -> bool:
+def _has_wide_blocks(box: TransposeBox, cut: Schedule) -> bool:
     """Whether blocks have lines of both sides."""
     return min(cut.lanes.values()) == box.side
 
 
-def _single_lines_wait(box: TransposeBox, cut: Transpose) -> bool:
+def _single_lines_wait(box: TransposeBox, cut: Schedule) -> bool:
     """Whether result rows share cache sets, and the first cache holds a line of each source row of a tile."""
     sets = SET_BYTES // max(gcd(box.row.src, SET_BYTES), LINE_BYTES)
     return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile(box.extents)[0]

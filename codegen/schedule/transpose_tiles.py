@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.strided_box import Axis
 from codegen.schedule.directives import Tile
-from codegen.schedule.schedule import LOOPS_END, GivenSize, TileSize, Transpose, VectorSize
+from codegen.schedule.schedule import LOOPS_END, GivenSize, Schedule, TileSize, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
 MOST_PANEL_LINES = 16
@@ -23,7 +23,7 @@ MOST_EVEN = 4
 
 
 def panel_tiles(
-    box: TransposeBox, cut: Transpose, others: list[Axis], threads: int, size: VectorSize | None
+    box: TransposeBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
 ) -> tuple[Tile, ...]:
     """Panels of short result rows, which are sized by their columns, or by joined digits and layers.
 
@@ -35,7 +35,7 @@ def panel_tiles(
     if threads > 1 and not given:
         tiles, wanted = size_of(others), TILES_PER_THREAD * threads
         if cut.layers:
-            together = max(1, min(together, tiles * box.axis(cut.layers).extent // wanted))
+            together = max(1, min(together, tiles * box.axis(*cut.layers).extent // wanted))
         elif len(cut.columns) == 1 and tiles * -(-columns // wide) < wanted:
             wide = max(_rounded(-(-columns * tiles // wanted), box.side), box.side)
     if not given:
@@ -55,7 +55,7 @@ def panel_tiles(
 
 
 def tiles_of_lines(
-    box: TransposeBox, cut: Transpose, others: list[Axis], threads: int, size: VectorSize | None
+    box: TransposeBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
 ) -> tuple[Tile, ...]:
     """Tiles that are stored in place, or go through panels of long result rows, rounded up to full lines.
 
@@ -94,7 +94,7 @@ def tiles_of_lines(
 
 
 def _super_vectors(
-    box: TransposeBox, cut: Transpose, tile: tuple[int, int], size: tuple[int, int]
+    box: TransposeBox, cut: Schedule, tile: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Super-vectors of a size, rounded up to full blocks, and the tiles that contain them or are in them."""
     lanes, most = cut.lanes, (MOST_PANEL_LINES * box.side, PANEL_COLUMNS)
@@ -112,7 +112,7 @@ def _super_vectors(
     return (rows, columns), (min(rows, tile[0]), min(columns, tile[1]))
 
 
-def given_size(box: TransposeBox, cut: Transpose, size: VectorSize) -> GivenSize:
+def given_size(box: TransposeBox, cut: Schedule, size: VectorSize) -> GivenSize:
     """The size used instead of the caller's, in elements of the box."""
     if isinstance(size, TileSize):
         rows, columns = cut.tile(box.extents)

@@ -1,33 +1,14 @@
-"""Build the nest of a transpose, including the tables its directives use."""
+"""Give the nest of a transpose what its directives need: tables, a panel, and the lanes that may be read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.strided_box import Side, StridedBox
+from codegen.ir.strided_box import Side
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.loops import LaneReads, Loop, int_size
-from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import Panel, dense_panel
-from codegen.schedule.schedule import Transpose
-
-
-def transposed_nest(box: StridedBox, cut: Transpose, around: tuple[Loop, ...]) -> CopyNest:
-    """A transpose: one side has contiguous rows, the other contiguous columns.
-
-    A side that joins several digits gets a table of offsets. So do the rows of a panel of short result
-    rows, so that few kernels serve all shapes; blocks may have more rows than the box.
-    """
-    rows, columns = box.digits(cut.rows), box.digits(cut.columns)
-    row_count, column_count = cut.counts(box.extents)
-    layers = [Loop("layer", *digit) for digit in box.digits(cut.axes[len(rows) + len(columns) :])]
-    row = _side("row", row_count, [(n, s) for n, s, _ in rows], "src", box.width, table=cut.dense)
-    column = _side("column", column_count, [(n, d) for n, _, d in columns], "dst", box.source_width)
-    loops = *layers, row, column
-    nest = CopyNest(loops, box.target, box.source, box.conversion, cut.directives, around)
-    _check_blocks(nest)
-    return with_tables(nest)
 
 
 def with_tables(nest: CopyNest) -> CopyNest:
@@ -35,6 +16,7 @@ def with_tables(nest: CopyNest) -> CopyNest:
 
     Requests for the next tile look for rows after those of a table.
     """
+    _check_blocks(nest)
     row = nest.axis("row")
     if row.src_table:
         row = replace(row, src_table=replace(row.src_table, more=_more_rows(nest, int_size(row.extent))))
@@ -90,20 +72,3 @@ def _check_blocks(nest: CopyNest) -> None:
         fits = fits and tile % lanes["column"] == 0 and column.dst_table is None
     if not fits:
         raise AssertionError(f"expected full blocks, got {row.extent} rows, {column.extent} columns: {nest}")
-
-
-def _side(
-    axis: str, count: int, digits: list[tuple[int, int]], side: Side, width: int, *, table: bool = False
-) -> Loop:
-    """The loop over rows or columns: a stride on one side, a stride or a table on the other.
-
-    digits  of the side where elements are apart, most minor first
-    table   whether one digit has a table, too
-    """
-    if len(digits) == 1 and not table:
-        ((_, stride),) = digits
-        return Loop(axis, count, stride, width) if side == "src" else Loop(axis, count, width, stride)
-    offsets = OffsetTable(tuple(digits))
-    if side == "src":
-        return Loop(axis, count, 0, width, src_table=offsets)
-    return Loop(axis, count, width, 0, dst_table=offsets)

@@ -16,7 +16,7 @@ from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.launch_plans import plan_of
 from codegen.schedule.machine import Machine, described, machine
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.schedule import Joined, Schedule
 from tests.tools.oracle import packed_by_definition, random_elements, run_python
 from tilejit.arrays.memory import address, array_map
 
@@ -95,7 +95,7 @@ def test_a_schedule_that_does_not_fit_its_box() -> None:
     """The message names the axis, and no process finds the plan in the store."""
 
     def unfit(_: StridedBox, schedules: tuple[Schedule, ...]) -> Schedule:
-        return replace(schedules[0], mode="run", transpose=None, outer=("i", "strip"), inner=("j",))
+        return replace(schedules[0], outer=("i", "strip"), loops=(Joined("x", ("j",)),), directives=())
 
     with pytest.warns(tj.FallbackWarning, match="expected axis strip in"):
         program = compile_copy(requested(unfit))

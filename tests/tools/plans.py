@@ -239,7 +239,7 @@ def _check(program: CopyProgram, seen: Seen, *, whole: bool) -> None:
     launches = *program.first, *program.launches
     for launch in (x for each in launches for x in (each, each.misaligned) if x):
         schedule = launch.step.schedule
-        seen.counts[f"{schedule.mode} {schedule.interleave}".strip()] += 1
+        seen.counts[" ".join(x.name for x in schedule.loops) or "joined boxes"] += 1
         seen.counts["misaligned"] += launch.misaligned is not None
         if not launch.step.is_joined:
             check_axes(launch.step.box, schedule)
@@ -252,9 +252,7 @@ def _check(program: CopyProgram, seen: Seen, *, whole: bool) -> None:
 
 def check_axes(box: StridedBox, schedule: Schedule) -> None:
     """Check that the loops of a schedule are the axes of the box, each of them once."""
-    cut = schedule.transpose
-    taken = [*schedule.outer, *schedule.inner, *(schedule.groups or ())]
-    taken += cut.axes if cut else ()
+    taken = [*schedule.outer, *schedule.inner]
     axes = [axis.name for axis in box.axes]
     if Counter(taken) != Counter(axes):
         raise PlanError(f"expected the axes {sorted(axes)}, got {sorted(taken)}: {schedule}")
