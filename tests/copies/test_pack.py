@@ -535,7 +535,7 @@ def test_padding_of_the_element_type_keeps_its_bits() -> None:
     assert t.buffer.view(np.uint8)[3:].tolist() == [0xF9] * 5
 
 
-@pytest.mark.parametrize("size", [None, 3, (2, 3)], ids=str)
+@pytest.mark.parametrize("size", ["auto", 3, (2, 3)], ids=str)
 @pytest.mark.parametrize("layout", ["{1,0:T(2,4)}", "{0,1:T(8)}", "{1,0:T(4,2)}"])
 @pytest.mark.parametrize("dtype", [">c8", ">c16"])
 def test_padding_of_swapped_complex_numbers_stays_together(dtype: str, layout: str, size: Any) -> None:
