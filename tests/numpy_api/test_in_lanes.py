@@ -11,12 +11,18 @@ import pytest
 
 import tilejit as tj
 from tests.numpy_api.drawn import content
+from tests.tools.extent import in_pairs
 from tests.tools.guard import Guarded
 
 SIZES: list[Any] = [1, 7, 256, (4, 32), "2*hw"]
 MODES: list[Any] = ["raise", "wrap", "clip"]
 DTYPES = ["u1", "?", ">i2", "f4", "f8", "c16", "S3", "V12", "M8[s]", ml_dtypes.bfloat16]
 RECORD = np.dtype([("a", "i4"), ("b", "f8")])
+EACH = [
+    pytest.param(*case, id=f"{case[2]}-{case[1]}-{np.dtype(case[0]).name}")
+    for case in in_pairs([*DTYPES, RECORD], SIZES, MODES)
+]
+"""A dtype, a size and a mode."""
 X = np.arange(60, dtype=np.float32).reshape(5, 12)
 
 
@@ -26,9 +32,7 @@ def indices_within(extent: int, shape: tuple[int, ...], mode: str, seed: int = 0
     return np.random.default_rng(seed).integers(-far, far, shape)
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, RECORD], ids=lambda x: np.dtype(x).name)
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("dtype", "size", "mode"), EACH)
 def test_take_along_every_axis(dtype: Any, size: Any, mode: Any) -> None:
     """Gathers along the last axis, and slices of elements along the others."""
     x = content(np.dtype(dtype), (3, 4, 19), 1)
@@ -40,9 +44,7 @@ def test_take_along_every_axis(dtype: Any, size: Any, mode: Any) -> None:
         assert ours.tobytes() == theirs.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, RECORD], ids=lambda x: np.dtype(x).name)
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("dtype", "size", "mode"), EACH)
 def test_put(dtype: Any, size: Any, mode: Any) -> None:
     """Values repeat, and of equal indices the last one counts."""
     for count in (1, 7, 100):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from itertools import combinations, product
+from typing import Any, TypeVar
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -55,6 +56,17 @@ def few_by_default(cases: Sequence[T], count: int) -> list[ParameterSet | T]:
         else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.full)
         for position, case in enumerate(cases)
     ]
+
+
+def in_pairs(*axes: Sequence[object]) -> list[tuple[Any, ...]]:
+    """Values for `parametrize`: few cases of the product, in which each two values of two axes meet.
+
+    (1, 2), (3, 4), (5, 6) -> (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)
+    """
+    every = list(product(*(range(len(axis)) for axis in axes)))
+    at = list(combinations(range(len(axes)), 2))
+    pairs = [{f"{a}, {b}": (places[a], places[b]) for a, b in at} for places in every]
+    return [tuple(axis[k] for axis, k in zip(axes, every[n], strict=True)) for n in covering(pairs)]
 
 
 def own_level() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from subprocess import CompletedProcess, run
 from sys import executable
@@ -10,7 +10,7 @@ from sys import executable
 import numpy as np
 import pytest
 
-from tests.tools.extent import EXTENT, covering, examples
+from tests.tools.extent import EXTENT, covering, examples, in_pairs
 from tests.tools.oracle import environment
 
 
@@ -31,6 +31,15 @@ def test_values_that_cannot_be_hashed_are_objects() -> None:
 
 def test_one_parameter_keeps_all_cases() -> None:
     assert covering([{"a": a} for a in range(7)]) == list(range(7))
+
+
+def test_each_two_values_of_two_axes_meet() -> None:
+    axes = (range(4), "xyz", (True, 1), ([], []))
+    cases = in_pairs(*axes)
+    assert len(cases) < 4 * 3 * 2
+    for a, b in combinations(range(len(axes)), 2):
+        met = {(type(case[b]), *map(str, (case[a], case[b]))) for case in cases}
+        assert met == {(type(y), str(x), str(y)) for x in axes[a] for y in axes[b]}
 
 
 def test_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

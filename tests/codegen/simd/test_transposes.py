@@ -11,7 +11,7 @@ import pytest
 from codegen import CopyProgram
 from tests.codegen.simd.levels import AtLevels, turn
 from tests.codegen.simd.problems import PLACES, Digit, Problem, check, copied, problem
-from tests.tools.extent import spread
+from tests.tools.extent import in_pairs, spread
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 
 LINE = 64
@@ -158,11 +158,19 @@ def interleaves(width: int, count: int) -> Iterator[tuple[Digit, ...]]:
                 )
 
 
+INTERLEAVES = {
+    f"{count}-{width}-{'pack' if packs else 'unpack'}-{'past it' if stream else 'in cache'}": (
+        count,
+        width,
+        packs,
+        stream,
+    )
+    for count, width, packs, stream in in_pairs((2, 3, 4, 8), (1, 2, 4, 8), (True, False), (False, True))
+}
+
+
 @pytest.mark.full
-@STREAM
-@pytest.mark.parametrize("packs", [True, False], ids=["pack", "unpack"])
-@pytest.mark.parametrize("width", [1, 2, 4, 8])
-@pytest.mark.parametrize("count", [2, 3, 4, 8])
+@pytest.mark.parametrize(("count", "width", "packs", "stream"), INTERLEAVES.values(), ids=INTERLEAVES)
 def test_interleaves(count: int, width: int, packs: bool, stream: bool) -> None:
     for apart in spread(list(interleaves(width, count)), 2):
         digits = apart if packs else tuple((n, dst, src) for n, src, dst in apart)
@@ -196,9 +204,8 @@ def test_runs_at_every_alignment(stream: bool) -> None:
 
 def at_lower_levels(level: str) -> AtLevels:
     tests = [f"test_every_shape[{width}-past it]" for width in turn((1, 8), level)]
-    tests += [
-        f"test_interleaves[{count}-{width}-unpack-past it]" for count, width in ((4, 1), (2, 2), (3, 4))
-    ]
+    streamed = [f"test_interleaves[{name}]" for name in INTERLEAVES if name.endswith("past it")]
+    tests += turn(streamed, level)
     tests += ["test_every_alignment[2]", "test_interleaves_at_every_alignment[pack-1-4]"]
     tests += ["test_runs_at_every_alignment[past it]"]
     return AtLevels(__file__, tests, len(tests))
