@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -165,7 +166,9 @@ INTERLEAVES = {
         packs,
         stream,
     )
-    for count, width, packs, stream in in_pairs((2, 3, 4, 8), (1, 2, 4, 8), (True, False), (False, True))
+    for count, width, (packs, stream) in in_pairs(
+        (2, 3, 4, 8), (1, 2, 4, 8), list(product((True, False), (False, True)))
+    )
 }
 
 
