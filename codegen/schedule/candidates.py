@@ -202,9 +202,15 @@ def _blocks(box: StridedBox, cut: Schedule) -> Iterator[Schedule]:
     for block in TRANSPOSED_BLOCKS:
         shape = block_shape(box.width, block)
         fits = shape[1] <= columns and (shape[0] <= rows or cut.dense)
-        taken = shape in instruction("transposed").shapes[8 * box.width]
+        taken = shape in instruction("transposed").shapes[8 * box.width] and _fills_lines(cut, rows, shape[0])
         if fits and taken and (box.conversion is None or takes_block(*box.conversion, shape)):
             yield cut.changed(Vectorize((("row", shape[0]), ("column", shape[1]))))
+
+
+def _fills_lines(cut: Schedule, rows: int, block: int) -> bool:
+    """Whether blocks of so many rows suit the stream of a cut, if lines go from registers past the cache."""
+    forms = [] if cut.staged else [x.form for x in cut.obeying(Stream)]
+    return not (("headed" in forms and block != cut.lanes["row"]) or ("given" in forms and rows % block))
 
 
 def _details(cut: Schedule) -> Iterator[Schedule]:

@@ -24,6 +24,11 @@ def test_more_plans(seed: int) -> None:
     assert not list(check_plans(seed, CASES, ALL_CASES - CASES, Seen()))
 
 
+def test_candidates_with_other_blocks_fill_lines() -> None:
+    """With SSE2, `tune=True` tried blocks of 4 rows of u32 for a transpose that streams lines of 16."""
+    assert not list(check_plans(3, 284, 1, Seen()))
+
+
 @pytest.mark.parametrize("outer", [(), ("i", "i"), ("i", "strip")])
 def test_a_schedule_takes_every_axis_once(outer: tuple[str, ...]) -> None:
     schedule = choose(BOX)
