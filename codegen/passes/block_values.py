@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.nodes import For, If, Let, Statement, Store
-from codegen.ir.values import IndexValue, Load, Local, Op, Value, VectorShape
+from codegen.ir.values import Load, Local, Op, Value, VectorShape
 from codegen.ir.visit import loads, values_of
 from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scope import Scope
@@ -60,9 +60,6 @@ class BlockValues:
     def statement(self, node: Statement) -> Statement:
         """A statement."""
         match node:
-            case Let(name, IndexValue(_, dtype, ())):
-                self.own[name] = Local(name, dtype)
-                return node
             case Let(name, value):
                 made = self.value(value)
                 self.own[name] = Local(self.names.name(wanted(name)), made.dtype, made.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from codegen.ir.building import greatest, least, minus, plus, quotient, times
@@ -9,6 +10,9 @@ from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.nodes import Compare, For, Let
 from codegen.ir.values import IndexValue
 from codegen.passes.new_names import NewNames
+
+EXTENT = re.compile(r"\.shape\[\d+\]$")
+"""The names of extents: A.shape[0]"""
 
 
 def ends(loop: For) -> tuple[Index, Index]:
@@ -53,8 +57,17 @@ def iterations(first: Index, last: Index, step: int) -> Index:
 
 
 def trips(first: Index, last: Index, step: int) -> Index:
-    """The number of iterations from one index to another."""
-    return greatest(iterations(first, last, step), 0)
+    """The number of iterations from one index to another; that of a whole dimension is not negative."""
+    count = iterations(first, last, step)
+    return count if first == Affine() and step > 0 and _is_extent(last) else greatest(count, 0)
+
+
+def _is_extent(index: Index) -> bool:
+    """Whether an index expression is the extent of an array."""
+    match index:
+        case Affine(0, ((name, 1),)):
+            return EXTENT.search(name) is not None
+    return False
 
 
 def full_blocks_end(first: Index, last: Index, step: int, block: int) -> Index:

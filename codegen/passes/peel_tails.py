@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from codegen.ir.building import index_of, least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import MANY, Carried, Compare, For, Function, If, Let, Statement
-from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized, substituted
+from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
@@ -280,11 +280,11 @@ class _Peel:
 
         if block.overlap:
             name, at = self.names.name(f"{loop.index}_block"), self.names.name(loop.index)
-            body = tuple(substituted(x, loop.index, index_symbol(at)) for x in lanes.body)
             begun = Let(at, IndexValue(least(name, minus(last, side))))
-            full = with_ends(replace(lanes, index=name, body=(begun, *body)), first, last)
+            once = in_block(with_ends(lanes, index_symbol(at), plus(at, side)))
+            full = For(name, (first,), (last,), side, (begun, once))
             is_full = Compare(minus(last, first), "ge", index_of(side))
-            return (*out, If((is_full,), (in_block(full),), (row_by_row(first),)))
+            return (*out, If((is_full,), (full,), (row_by_row(first),)))
         whole = self.end(loop, "whole", full_blocks_end(first, last, step, side), out)
         out.append(in_block(with_ends(lanes, first, whole)))
         if self.tail(block.axis):

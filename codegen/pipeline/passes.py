@@ -134,7 +134,7 @@ def lower(function: Function, schedule: Directed, observe: Observer = nobody) ->
     for run, kinds in function_passes():
         if not kinds or any(isinstance(x, kinds) for x in schedule.directives):
             function = run(function, schedule)
-            seen(run.__name__, function)
+        seen(run.__name__, function)
     return function
 
 
