@@ -30,6 +30,7 @@ from codegen.maps.refine import (
     tabulate,
     tree_boxes,
 )
+from codegen.support.lookups import expect
 
 MAX_BOXES = 64
 """With more boxes than this, roots become tables: the number of boxes is a product over roots."""
@@ -172,8 +173,9 @@ def padding_box(copy: BoxedCopy, box: Box, target: Element, size_bytes: int) -> 
     axes = tuple(Axis(name, *digit) for name, digit in zip(box.names, box.digits, strict=True))
     parts = 8 * size_bytes // target.bits
     if target.bits >= 8 and parts > 1:
-        assert any(x.dst == target.bits // 8 for x in axes), "the parts of an element are an axis"
-        axes = tuple(_together(x, parts) if x.dst == target.bits // 8 else x for x in axes)
+        found = (x for x in axes if x.dst == target.bits // 8 and x.extent % parts == 0)
+        whole = expect(found, "an axis over the parts of elements", axes)
+        axes = tuple(_together(x, parts) if x is whole else x for x in axes)
         target = Element(f"u{8 * size_bytes}", 8 * size_bytes)
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, 0, box.dst_base, None, target, copy.dst.unit_bits, entries=entries)
@@ -181,5 +183,4 @@ def padding_box(copy: BoxedCopy, box: Box, target: Element, size_bytes: int) -> 
 
 def _together(axis: Axis, parts: int) -> Axis:
     """An axis over parts of elements as one over elements."""
-    assert axis.extent % parts == 0, "the parts of an element are in one axis"
     return Axis(axis.name, axis.extent // parts, axis.src * parts, axis.dst * parts)

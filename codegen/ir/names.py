@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from codegen.ir.index import Affine, Index, Times, index_symbols
@@ -11,6 +12,9 @@ from codegen.ir.visit import parts
 
 LINE_LENGTH = 110
 """Maximum number of characters of a line of source, as far as names allow."""
+
+SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
+"""The extent of a dimension of an array: A.shape[0]"""
 
 BEGIN, END = "begin:", "end:"
 """The range of the loop that calls share. No argument has a colon."""

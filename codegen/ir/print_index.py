@@ -26,14 +26,13 @@ from codegen.ir.index import (
     replace_parts,
     scale_index,
 )
-from codegen.ir.names import BEGIN, END
+from codegen.ir.names import BEGIN, END, SHAPE
 from codegen.ir.nodes import ArrayArg, For, Function
 from codegen.ir.print_names import INT_BINARY, expression, is_float, mlir_memref, mlir_type
 from codegen.ir.values import IndexValue, Op, VectorShape
 from codegen.ir.visit import constant_trips
 from codegen.support.dataclasses import dataclass
 
-SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 SIZE = re.compile(r"\.(shape|stride)\[(\d+)\]$")
 
 RANGE = (BEGIN, END)

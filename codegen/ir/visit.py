@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from codegen.ir.index import Affine, Index, Sum, Times, elements_in, index_symbol, index_symbols
+from codegen.ir.index import (
+    Affine,
+    Index,
+    Sum,
+    Times,
+    elements_in,
+    evaluate_index,
+    index_symbol,
+    index_symbols,
+)
 from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import IndexValue, Load, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
@@ -213,10 +222,19 @@ def constant_trips(node: For) -> int | None:
     """The number of iterations of a scalar loop; None if its bounds are not constants."""
     if not all(isinstance(b, Affine) and not b.terms for b in (*node.lower, *node.upper)):
         return None
-    starts = [b.constant for b in node.lower if isinstance(b, Affine)]
-    ends = [b.constant for b in node.upper if isinstance(b, Affine)]
+    return trips_with(node, {})
+
+
+def trips_with(node: For, values: Mapping[str, int]) -> int:
+    """The number of iterations of a loop, given the values of the symbols in its bounds.
+
+    Raises:
+        KeyError: the value of a symbol is missing.
+    """
     near, far = (max, min) if node.step > 0 else (min, max)
-    return trips_between(near(starts), far(ends), node.step)
+    first = near(evaluate_index(bound, values) for bound in node.lower)
+    last = far(evaluate_index(bound, values) for bound in node.upper)
+    return trips_between(first, last, node.step)
 
 
 def most_trips(node: For) -> int | None:

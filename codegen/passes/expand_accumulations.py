@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import Op
-from codegen.schedule.loop_schedule import LoopSchedule
+from codegen.schedule.directives import Directed
 
 
-def expand_accumulations(function: Function, _: LoopSchedule) -> Function:
+def expand_accumulations(function: Function, _: Directed) -> Function:
     """Replace each accumulating store by a load, an operation and a store.
 
     before:  C[i] += A[i]

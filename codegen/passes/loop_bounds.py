@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from codegen.ir.building import greatest, least, minus, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.names import SHAPE
 from codegen.ir.nodes import Compare, For, Let
 from codegen.ir.values import IndexValue
 from codegen.passes.new_names import NewNames
-
-EXTENT = re.compile(r"\.shape\[\d+\]$")
-"""The names of extents: A.shape[0]"""
 
 
 def ends(loop: For) -> tuple[Index, Index]:
@@ -66,7 +63,7 @@ def _is_extent(index: Index) -> bool:
     """Whether an index expression is the extent of an array."""
     match index:
         case Affine(0, ((name, 1),)):
-            return EXTENT.search(name) is not None
+            return SHAPE.fullmatch(name) is not None
     return False
 
 

@@ -37,11 +37,11 @@ from codegen.ir.values import IndexValue, Load, Local, Op, Step, Value, VectorSh
 from codegen.ir.visit import coefficient
 from codegen.passes.index_values import Lanes, element_value, index_value, summed
 from codegen.passes.new_names import NewNames
-from codegen.schedule.loop_schedule import LoopSchedule
+from codegen.schedule.directives import Directed
 from codegen.support.dataclasses import dataclass
 
 
-def lower_addresses(function: Function, _: LoopSchedule) -> Function:
+def lower_addresses(function: Function, _: Directed) -> Function:
     """Access arrays as flat buffers; strides that are not known are arguments.
 
     before:  C[i, j] = A[i, j] [64]             f32, contiguous along j

@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.nodes import Function
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Op, Value
-from codegen.schedule.loop_schedule import LoopSchedule
+from codegen.schedule.directives import Directed
 
 OPERATORS = ("add", "sub", "mul", "and", "or", "xor", "neg", "not")
 """Operations that kernels express by an operator."""
@@ -16,7 +16,7 @@ OF_BOOLEANS = {"min": "and", "max": "or"}
 """Operations on booleans that use the operator of another operation."""
 
 
-def resize_integers(function: Function, _: LoopSchedule) -> Function:
+def resize_integers(function: Function, _: Directed) -> Function:
     """Replace integer operations with 64-bit ones, and cast their results back.
 
     before:  t = add(x, y) : i32

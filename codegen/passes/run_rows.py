@@ -16,7 +16,6 @@ def run_rows(function: Function, schedule: LoopSchedule) -> Function:
     after:   for i in 0..n:        for j in 0..m step 64: C[i, j] = A[i, j] [64]
 
     The order is between that of elements and that of super-vectors, so it is legal if both are.
-
     """
     return replace(function, body=tuple(_rows(s, schedule, 0) for s in function.body))
 

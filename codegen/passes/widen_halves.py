@@ -11,14 +11,14 @@ from codegen.ir.nodes import Function
 from codegen.ir.prefix_steps import STEPS
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Op, Value
-from codegen.schedule.loop_schedule import LoopSchedule
+from codegen.schedule.directives import Directed
 
 BELOW = tuple(f"below_{half}" for half in STEPS)
 MOVED = ("select", "broadcast", "first", "repeat", "transpose", "last", "slide", *BELOW)
 """Operations that leave each element as it is."""
 
 
-def widen_halves(function: Function, _: LoopSchedule) -> Function:
+def widen_halves(function: Function, _: Directed) -> Function:
     """Replace each operation on halves by one on f32 between casts.
 
     before:  t = add(x, y) : bf16

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
 from codegen.analysis.report import LoopReport
 from codegen.emit.abi import kernel_head
@@ -152,7 +151,6 @@ def loops_source(
         f"{kernel_head(name)}\n{body}",
         tuple(argument.name for argument in lowered.arguments),
         tuple(value.dtype for value in function.results),
-        shared_loop(function) is not None,
         schedule.streamed,
         schedule.blocks,
     )

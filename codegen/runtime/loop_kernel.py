@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.bodies import shared_loop
-from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import RESULTS, Function
-from codegen.ir.visit import trips_between
+from codegen.ir.visit import trips_with
 from codegen.runtime.direct_entries import RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, asm_of, llvm_of, native_address
 from codegen.runtime.threads import run_parts
@@ -32,7 +31,6 @@ class LoopsSource:
 
     entries     `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
     results     the dtypes of its results, 8 bytes each
-    shared      whether begin and end select the range of the first loop that runs
     streamed    the arrays whose full lines it stores past the cache
     blocks      two loops and the rows of each square block that it transposes in registers
     """
@@ -41,7 +39,6 @@ class LoopsSource:
     source: str
     entries: tuple[str, ...]
     results: tuple[str, ...]
-    shared: bool
     streamed: tuple[str, ...] = ()
     blocks: tuple[tuple[str, str, int], ...] = ()
 
@@ -110,12 +107,7 @@ class LoopKernel:
 def _trips(function: Function, values: Mapping[str, int]) -> int | None:
     """The iterations of the loop that calls can share, else None."""
     loop = shared_loop(function)
-    if loop is None:
-        return None
-    near, far = (max, min) if loop.step > 0 else (min, max)
-    first = near(evaluate_index(bound, values) for bound in loop.lower)
-    last = far(evaluate_index(bound, values) for bound in loop.upper)
-    return trips_between(first, last, loop.step)
+    return None if loop is None else trips_with(loop, values)
 
 
 class BoundKernel:

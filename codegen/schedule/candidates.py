@@ -150,14 +150,14 @@ def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
 
 
 def _at_distance(schedule: Schedule, distance: int) -> Schedule:
-    """The schedule, which requests lines of the source at another distance."""
+    """The schedule, which requests lines of the source at another distance; 0 for no requests."""
 
-    def changed(x: Directive) -> Directive:
+    def changed(x: Directive) -> tuple[Directive, ...]:
         if isinstance(x, Stream) and x.prefetch_bytes:
-            return replace(x, prefetch_bytes=distance)
-        return Ahead(distance) if isinstance(x, Ahead) else x
+            return (replace(x, prefetch_bytes=distance),)
+        return (Ahead(distance),) * bool(distance) if isinstance(x, Ahead) else (x,)
 
-    return replace(schedule, directives=tuple(map(changed, schedule.directives)))
+    return replace(schedule, directives=tuple(y for x in schedule.directives for y in changed(x)))
 
 
 def _transposes(

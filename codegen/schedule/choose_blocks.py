@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
 from codegen.ir.families import BLOCK_SIDES
-from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import IndexValue, Load, Value
-from codegen.ir.visit import coefficient, loads, parts, trips_between, values_of
+from codegen.ir.visit import coefficient, loads, parts, trips_with, values_of
 from codegen.schedule.directives import Registers
 
 LEAST_ROWS, *_, MOST_ROWS = BLOCK_SIDES
@@ -54,18 +53,15 @@ def fills_blocks(
 
     blocks  two loops and the rows of each block
 
-    Loops whose bounds need the index of another loop count as long.
+    The function has scalar loops. Those whose bounds need the index of another loop count as long.
     """
     loops = {x.index: x for x in flat(function.body) if isinstance(x, For)}
 
     def is_long(loop: For, side: int) -> bool:
         try:
-            lower = [evaluate_index(bound, sizes) for bound in loop.lower]
-            upper = [evaluate_index(bound, sizes) for bound in loop.upper]
+            return trips_with(loop, sizes) >= side
         except KeyError:
             return True
-        near, far = (max, min) if loop.step > 0 else (min, max)
-        return trips_between(near(lower), far(upper), loop.step // loop.size) >= side
 
     return any(is_long(loops[rows], side) and is_long(loops[axis], side) for rows, axis, side in blocks)
 

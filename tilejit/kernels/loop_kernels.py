@@ -184,8 +184,8 @@ class LoopKernels:
 
         sizes  the values of the symbols of the call
         """
-        blocks, wide = self.kernel.emitted.blocks, self.vectorized.function
-        if blocks and self.options.schedule is None and not fills_blocks(wide, blocks, sizes):
+        blocks = self.kernel.emitted.blocks
+        if blocks and self.options.schedule is None and not fills_blocks(self.function, blocks, sizes):
             return self.scalar_kernel
         size_bytes = sum(_extent_bytes(x) for x in arrays.values())
         cached = self.tiled_kernel if runs_in_tiles(size_bytes) else self.kernel

@@ -11,12 +11,12 @@ import pytest
 
 from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.buffers import Buffer
-from codegen.ir.index import evaluate_index
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, For, Function
 from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
 from codegen.ir.streams import Stream
+from codegen.ir.visit import trips_with
 from codegen.passes.tile import tile
 from codegen.pipeline.loops import Vectorized, vectorize_function
 from codegen.pipeline.passes import lower
@@ -53,9 +53,7 @@ def shared_range(kernel: Function, given: dict[str, int]) -> tuple[int, int]:
     loop = kernel.body[0] if kernel.body else None
     if not isinstance(loop, For):
         return 0, 0
-    near, far = (max, min) if loop.step > 0 else (min, max)
-    first = near(evaluate_index(b, given) for b in loop.lower)
-    return 0, len(range(first, far(evaluate_index(b, given) for b in loop.upper), loop.step))
+    return 0, trips_with(loop, given)
 
 
 def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
