@@ -146,6 +146,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.staged_loops import StagedLoops as StagedLoops
     from codegen.pipeline.staged_loops import StagedOperand as StagedOperand
     from codegen.pipeline.staged_loops import staged_loops as staged_loops
+    from codegen.pipeline.steps import source_of_step as source_of_step
     from codegen.pipeline.stored_programs import find_copy as find_copy
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
@@ -316,6 +317,7 @@ _HOMES = {
     "pipeline.staged_copy": "staged_copy",
     "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
     "pipeline.stored_programs": "find_copy",
+    "pipeline.steps": "source_of_step",
     "pipeline.tune": "tuned",
     "pipeline.tune_copies": "tuned_copies",
     "pipeline.verify_promises": "check_independence promises_independence",

@@ -29,6 +29,7 @@ from codegen.maps.refine import (
     refine,
     tabulate,
     tree_boxes,
+    with_tiles,
 )
 from codegen.support.lookups import expect
 
@@ -47,7 +48,7 @@ def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
     if 0 in src.dims:
         return BoxedCopy(src, dst, (), (), pads, fill_first)
     dims, found = zip(*pair_trees(src, dst), strict=True) if src.dims else ((), ())
-    trees = tuple(_bounded(found))
+    trees = tuple(map(with_tiles, _bounded(found)))
     names = [digit_names(d, pair_levels(tree)) for d, tree in zip(dims, trees, strict=True)]
     zero = (0,) * len(src.dims)
     src_base, dst_base = int(map_offset(src, zero)), int(map_offset(dst, zero))
@@ -58,6 +59,7 @@ def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
             tuple(d for p in parts for d in p.digits),
             tuple(name for p in parts for name in p.names),
             tuple(t for p in parts for t in p.tables),
+            tuple(tile for p in parts for tile in p.tiles),
         )
         for parts in product(*map(tree_boxes, trees, names))
     )
@@ -160,7 +162,8 @@ def copied_box(
 
     `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
     """
-    axes = tuple(Axis(name, *digit) for name, digit in zip(box.names, box.digits, strict=True))
+    digits = zip(box.names, box.digits, box.tiles, strict=True)
+    axes = tuple(Axis(name, *digit, tile) for name, digit, tile in digits)
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 

@@ -35,11 +35,12 @@ OffsetFunction: TypeAlias = Callable[[Offsets], Offsets]
 
 @dataclass(frozen=True, slots=True)
 class PairLeaf:
-    """A digit that each side traverses with one stride."""
+    """A digit that each side traverses with one stride; `tile` is as in `Box`."""
 
     extent: int
     src: int
     dst: int
+    tile: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Box:
     """A guard-free part of the copy: bases, affine digits, and tables for offsets that are not affine.
 
     names  of the digits: see `digit_names`
+    tiles  the extents that a layout gives the digits, of which edges have a part; 0 if the shape decides
     """
 
     src_base: int
@@ -86,6 +88,7 @@ class Box:
     digits: tuple[Digit, ...]
     names: tuple[str, ...]
     tables: tuple[PairTable, ...] = ()
+    tiles: tuple[int, ...] = ()
 
     @property
     def volume(self) -> int:
@@ -155,6 +158,21 @@ def coalesce_pair(tree: PairTree) -> PairTree:
     return PairSplit(tree.extent, tree.tile, high, low)
 
 
+def with_tiles(tree: PairTree, *, inside: bool = False) -> PairTree:
+    """The tree with the extents that a layout gives its digits: all but the outermost one.
+
+    inside  whether the tree counts the elements of a tile
+    """
+    match tree:
+        case PairLeaf(extent) if inside:
+            return replace(tree, tile=extent)
+        case PairSplit(_, _, high, low):
+            return replace(tree, high=with_tiles(high, inside=inside), low=with_tiles(low, inside=True))
+        case PairSwitch(cases=cases):
+            return replace(tree, cases=tuple(with_tiles(x, inside=True) for x in cases))
+    return tree
+
+
 def pair_offsets(tree: PairTree, index: int) -> tuple[int, int]:
     """(source, destination) offset at one index."""
     match tree:
@@ -184,8 +202,8 @@ def pair_levels(tree: PairTree) -> int:
 def tree_boxes(tree: PairTree, names: Sequence[str]) -> list[Box]:
     """The guard-free boxes of one root, the full one first; `names` are those of digits, innermost first."""
     match tree:
-        case PairLeaf(extent, src, dst):
-            return [Box(0, 0, ((extent, src, dst),), (names[0],))]
+        case PairLeaf(extent, src, dst, tile):
+            return [Box(0, 0, ((extent, src, dst),), (names[0],), tiles=(tile,))]
         case PairTable():
             return [Box(0, 0, (), (), (tree,))]
         case PairSwitch():
@@ -207,6 +225,7 @@ def tree_boxes(tree: PairTree, names: Sequence[str]) -> list[Box]:
                     high.digits + low.digits,
                     high.names + low.names,
                     high.tables + low.tables,
+                    high.tiles + low.tiles,
                 )
             )
     if rest:
@@ -226,8 +245,8 @@ def _bounded_cases(tree: PairSwitch) -> Iterator[tuple[tuple[int, int], PairTree
 
 def _truncated(tree: PairTree, extent: int) -> PairTree:
     match tree:
-        case PairLeaf(_, src, dst):
-            return PairLeaf(extent, src, dst)
+        case PairLeaf():
+            return replace(tree, extent=extent)
         case PairTable(_, src_of, dst_of):
             return PairTable(extent, src_of, dst_of)
         case PairSwitch():

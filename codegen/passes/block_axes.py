@@ -7,24 +7,22 @@ from dataclasses import replace
 from codegen.ir.strided_box import Axis, StridedBox, cut_axis
 from codegen.schedule.choose_cache_blocks import CacheBlocks
 
-BLOCK = "block"
-"""The axis that counts the blocks of the axis that is cut."""
-
 
 def block_axes(box: StridedBox, blocks: CacheBlocks) -> tuple[StridedBox, ...]:
     """Move the loops over blocks outermost; the last block of the cut axis, if shorter, is a separate box.
 
-    before:  for i in 363: for j in 504: for k in 36:                  dst[36288*i + 72*j + 2*k] = src[…]
-    after:   for block in 25: for i in 363: for j in 20: for k in 36:  dst[1440*block + 36288*i + …] = src[…]
-             for block in 1:  for i in 363: for j in 4:  for k in 36:  dst[36000 + 36288*i + …] = src[…]
+    before:  for i in 363: for j in 504: for k in 36:                    dst[36288*i + 72*j + 2*k] = src[…]
+    after:   for block_j in 25: for i in 363: for j in 20: for k in 36:  dst[1440*block_j + 36288*i + …] = …
+             for block_j in 1:  for i in 363: for j in 4:  for k in 36:  dst[36000 + 36288*i + …] = …
 
     Both boxes have the same axes, so they share kernels.
     """
-    parts = cut_axis(box, blocks.cut, blocks.extent, BLOCK)
-    return tuple(_with_blocks_outermost(part, blocks.outer) for part in parts)
+    name = f"block_{blocks.cut}"
+    parts = cut_axis(box, blocks.cut, blocks.extent, name)
+    return tuple(_with_blocks_outermost(part, name, blocks.outer) for part in parts)
 
 
-def _with_blocks_outermost(box: StridedBox, outer: tuple[str, ...]) -> StridedBox:
-    count = next((x for x in box.axes if x.name == BLOCK), Axis(BLOCK, 1, 0, 0))
+def _with_blocks_outermost(box: StridedBox, name: str, outer: tuple[str, ...]) -> StridedBox:
+    count = next((x for x in box.axes if x.name == name), Axis(name, 1, 0, 0))
     around = (*(x for x in box.axes if x.name in outer), count)
     return replace(box, axes=(*around, *(x for x in box.axes if x not in around)), blocks=len(around))

@@ -14,17 +14,18 @@ from codegen.passes.gather_segments import lower_gather
 from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
 from codegen.passes.vectorize_tiles import OTHERS_OFFSET
-from codegen.schedule.copy_nest import CopyNest, kernel_name, structure_digest, table_arguments
+from codegen.schedule.copy_nest import CopyNest, table_arguments
 from codegen.schedule.directives import CopyBlock, Directive, Gather, Groups, Parallel, Table, Tail
 from codegen.schedule.loops import Loop, int_size
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
 
 
-def lower_copy(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
+def lower_copy(nest: CopyNest, arguments: tuple[str, ...], name: str) -> Function:
     """The scalar loops of a nest.
 
     arguments  the names of the kernel's arguments, in the order of its table
+    name       the kernel's name
 
     before:  for a in a_extent, dst += a_dst, src += a_src: for x in x_extent, dst += 1, src += 1: dst = src
     after:   for a in 0..a_extent:
@@ -47,7 +48,6 @@ def lower_copy(nest: CopyNest, arguments: tuple[str, ...]) -> Function:
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
     padding = (BufferArg(SEGMENT_PADDING),) if nest.obeying(Gather) else ()
     buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
-    name = kernel_name(nest, structure_digest(nest, arguments))
     return Function(name, given, (*before, *_around(nest, body)), buffers=buffers, summary=summary)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from codegen.ir.strided_box import Element, Side, StridedBox
+from codegen.ir.strided_box import SIDES, Element, Side, StridedBox
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     Assemble,
@@ -21,12 +21,11 @@ from codegen.schedule.directives import (
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.panels import Panel
-from codegen.schedule.schedule import COLUMNS, ROWS, Joined, Schedule
+from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
-from codegen.support.lookups import expect
 
-NAMES = "abcdefgh"
-"""Names of the outer loops in the source of a kernel, which many copies share."""
+LETTERS = "abcdefgh"
+"""Names of the outer loops of a kernel, which copies share whose axes have other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,18 @@ class Parametrized:
         return str(self.nest)
 
 
-def parametrize_sizes(nest: CopyNest, is_literal: Callable[[str], bool] = lambda name: False) -> Parametrized:
-    """Replace the sizes of a nest by names.
+def parametrize_sizes(
+    nest: CopyNest, names: Sequence[str], is_literal: Callable[[str], bool] = lambda name: False
+) -> Parametrized:
+    """Replace the sizes of a nest by names, except those that a layout fixes.
 
-    before:  for i in 9: dst += 512, src += 1200:            for x in 512: dst[x] = src[x]
-    after:   for a in a_extent: dst += a_dst, src += a_src:  for x in x_extent: dst[x] = src[x]
+    before:  for tile_i in 9: dst += 4096, src += 9600: for i in 8:
+               dst += 512, src += 1200: for x in 512:                      dst[x] = src[x]
+    after:   for a in a_extent: dst += a_dst, src += a_src: for b in 8:
+               dst += 512, src += b_src: for x in 512:                     dst[x] = src[x]
 
-    is_literal  whether the size of that name remains a number
+    names       of the outer loops
+    is_literal  whether another size of that name remains a number
     """
     values: dict[str, int] = {}
 
@@ -58,46 +62,66 @@ def parametrize_sizes(nest: CopyNest, is_literal: Callable[[str], bool] = lambda
         values[name] = value
         return name
 
-    names = loop_names(nest)
-    reads = nest.source is not None
-    around = tuple(_loop(size, name, x, reads=reads) for name, x in zip(names, nest.around, strict=True))
-    made = replace(_inner(size, nest), around=around)
-    letters = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
-    directives = tuple(_at_run_time(size, directive, nest, letters) for directive in nest.directives)
+    fixed = {side: fixed_strides(nest, side) for side in SIDES}
+
+    def outer(name: str, loop: Loop) -> Loop:
+        """Every loop has a stride on both sides, so that gaps do not need another kernel."""
+
+        def stride(side: Side) -> Size:
+            is_fixed = loop.axis in fixed[side]
+            return loop.stride(side) if is_fixed else size(f"{name}_{side}", loop.stride(side))
+
+        extent, dst = loop.extent if loop.is_fixed else size(f"{name}_extent", loop.extent), stride("dst")
+        return Loop(name, extent, stride("src") if nest.source else 0, dst)
+
+    own = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
+    around = tuple(outer(own[x.axis], x) for x in nest.around)
+    made = replace(_inner(size, nest, fixed), around=around)
+    directives = tuple(_at_run_time(size, directive, nest, own) for directive in nest.directives)
     entries = size("entries", nest.entries) if nest.entries else 0
     return Parametrized(replace(made, directives=directives, entries=entries), tuple(values.items()))
 
 
-def loop_names(nest: CopyNest) -> tuple[str, ...]:
-    """A kernel's names for the outer loops: letters, or their own names if over super-vectors."""
-    names = iter(NAMES)
-    return tuple(x.axis if x.axis in (ROWS, COLUMNS) else _another(names) for x in nest.around)
+def loop_letters(nest: CopyNest) -> tuple[str, ...]:
+    """The names of the outer loops of a nest in kernels that other copies share: letters."""
+    return tuple(LETTERS[: len(nest.around)])
 
 
-def _another(names: Iterator[str]) -> str:
-    return expect(names, "a name for another loop", NAMES)
+def loop_axes(nest: CopyNest) -> tuple[str, ...]:
+    """The names of the outer loops of a nest for readers: those of its axes."""
+    return tuple(x.axis for x in nest.around)
+
+
+def fixed_strides(nest: CopyNest, side: Side) -> frozenset[str]:
+    """The axes whose strides on a side a layout fixes: in tiles whose elements follow each other.
+
+    for tile in n: for i in 8: for j in 128:  dst += 4096, dst += 512, dst += 4       f32: all three
+    """
+    element = nest.source if side == "src" else nest.target
+    left = [x for x in (*nest.around, *nest.loops) if not x.table(side)]
+    found: list[str] = []
+    step = element.bits // nest.unit_bits if element else 0
+    while step and (x := next((x for x in left if x.stride(side) in (step, -step)), None)):
+        left.remove(x)
+        if x.tile or found:
+            found.append(x.axis)
+        step *= x.tile
+    return frozenset(found)
+
+
+def axis_names(nest: CopyNest, schedule: Schedule, box: StridedBox) -> str:
+    """The axes of a box that its kernel loops over, and their extents: "tile_i (3), column = j (128)".
+
+    A run counts bytes: "tile_i (3), x = bytes of j (128)".
+    """
+    outer = (f"{x.axis} ({x.extent})" for x in nest.around)
+    return ", ".join((*outer, *(x.text(box.extents) for x in schedule.loops)))
 
 
 _Sizes = Callable[[str, Size], Size]
 
 
-def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
-    """Every loop has a stride on both sides, so that gaps do not need another kernel."""
-    extent, dst = size(f"{name}_extent", loop.extent), size(f"{name}_dst", loop.dst)
-    return Loop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
-
-
-def axis_names(nest: CopyNest, schedule: Schedule, box: StridedBox) -> str:
-    """The axes of a box that its kernel loops over, and their extents: "a = tile_i (3), column = j (128)".
-
-    A run counts bytes: "a = tile_i (3), x = bytes of j (128)".
-    """
-    named = zip(loop_names(nest), (x.axis for x in nest.around), strict=True)
-    outer = (Joined(name, (axis,)) for name, axis in named if name != axis)
-    return ", ".join(x.text(box.extents) for x in (*outer, *schedule.loops))
-
-
-def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:
+def _inner(size: _Sizes, nest: CopyNest, fixed: Mapping[Side, Collection[str]]) -> CopyNest:
     """The nest with names for the sizes of its inner loops; elements that are only moved are unsigned.
 
     Sizes that decide how super-vectors look remain literals: the extents of axes that are in super-vectors as
@@ -107,11 +131,12 @@ def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:
     directed |= {x.axis for x in nest.loops if x.src_table}
 
     def stride(x: Loop, side: Side) -> Size:
-        is_literal = x.axis in directed and x.axis in nest.packed(side)
+        is_literal = x.axis in fixed[side] or (x.axis in directed and x.axis in nest.packed(side))
         return x.stride(side) if is_literal else size(f"{x.axis}_{side}", x.stride(side))
 
     def named(x: Loop) -> Loop:
-        extent = x.extent if x.axis in nest.whole else size(f"{x.axis}_extent", x.extent)
+        is_literal = x.axis in nest.whole or x.is_fixed
+        extent = x.extent if is_literal else size(f"{x.axis}_extent", x.extent)
         src = stride(x, "src") if nest.source and not x.src_table else 0
         dst = stride(x, "dst") if not x.dst_table else 0
         return Loop(x.axis, extent, src, dst, x.src_table and OffsetTable(), x.dst_table and OffsetTable())
@@ -127,7 +152,7 @@ def _inner(size: _Sizes, nest: CopyNest) -> CopyNest:
     return replace(nest, loops=loops, target=target, source=source, panel=panel, reads=reads)
 
 
-def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, letters: dict[str, str]) -> Directive:
+def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mapping[str, str]) -> Directive:
     """A directive without the contents of tables, with names for sizes and for the loops around."""
     match directive:
         case Table(side):
@@ -138,9 +163,9 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, letters: di
         case Groups():
             return Groups(RowGroups())
         case Parallel(loop):
-            return Parallel(letters.get(loop, loop))
+            return Parallel(own.get(loop, loop))
         case Reorder(loops):
-            return Reorder(tuple(letters.get(name, name) for name in loops))
+            return Reorder(tuple(own.get(name, name) for name in loops))
         case Tile(axis, int() as wide, "panel"):
             count = -(-int_size(nest.axis(axis).extent) // wide)
             return Tile(axis, size(f"{axis}_panel_size", wide), "panel", size(f"{axis}_panels", count))

@@ -143,7 +143,7 @@ class _Simplify:
         if False in results:
             return otherwise
         unknown = tuple(test for test, holds in zip(node.tests, results, strict=True) if holds is None)
-        if not unknown or not (then or otherwise):
+        if not unknown or then == otherwise:
             return then
         return (If(unknown, then, otherwise),)
 

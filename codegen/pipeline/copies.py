@@ -179,11 +179,13 @@ class _Maker:
             return box
         tables = tuple(_strided_table(*digit) for digit in made.digits(folded))
         names = [axis.name for axis in made.axes if axis.name not in folded]
+        tiles = [made.axis(name).tile for name in names]
         kept, run = [*made.digits(names)], made.width // self.boxed.dst.width
         if run > 1:
             kept.append((run, self.boxed.src.width, self.boxed.dst.width))
             names.append("run")
-        return Box(made.src, made.dst, tuple(kept), tuple(names), box.tables + tables)
+            tiles.append(run)
+        return Box(made.src, made.dst, tuple(kept), tuple(names), box.tables + tables, tuple(tiles))
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         if self.simple:

@@ -1,7 +1,7 @@
 """The passes that run in groups, in order, and how they run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PARAMETRIZE; `lower_copy` makes its loops.
-          Copies of joined boxes have JOIN instead of the passes before PARAMETRIZE.
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT; `parametrize_sizes` names its sizes, and `lower_copy` makes
+          its loops. Copies of joined boxes have JOIN instead of the passes before these two.
 A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from these.
 Both:     `function_passes`.
 
@@ -19,7 +19,6 @@ from codegen.passes.join_boxes import join_boxes
 from codegen.passes.make_nest import make_nest
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
-from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
@@ -66,9 +65,6 @@ SELECT = (make_nest,)
 
 JOIN = (join_boxes,)
 """Boxes to one nest, as `choose_joined` decided."""
-
-PARAMETRIZE = (parametrize_sizes,)
-"""Nest to the same with names for sizes, unless the caller wants a size as a literal."""
 
 
 def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:

@@ -12,10 +12,10 @@ from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.passes.parametrize import loop_names
+from codegen.passes.parametrize import loop_axes, loop_letters, parametrize_sizes
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import PARAMETRIZE, SELECT, STRIP, run_passes
+from codegen.pipeline.passes import SELECT, STRIP, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
@@ -92,7 +92,7 @@ def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ..
     if inner == schedule.sized.columns if cut else schedule.sized.became == schedule.sized.given:
         names += [f"{x.axis}_extent" for x in nest.loops[:1]]
     rows = {x.axis: x.block for x in schedule.cuts if x.outer == ROWS}
-    for name, loop in zip(loop_names(nest), nest.around, strict=True):
+    for name, loop in zip(loop_letters(nest), nest.around, strict=True):
         if rows.get(loop.axis) == loop.extent:
             names.append(f"{name}_extent")
     return tuple(names)
@@ -109,13 +109,38 @@ def kernel_of(
     arguments   the kernel's first arguments; names of sizes follow
     is_literal  as in `parametrize_sizes`
     """
-    (made,) = run_passes(PARAMETRIZE, nest, is_literal, observe)
+    made = parametrize_sizes(nest, loop_letters(nest), is_literal)
     names = (*arguments, *(name for name, _ in made.sizes))
-    if observe is not nobody:
-        _lowered(made.nest, names, observe)
     with compiler_lock:
-        kernel = _by_structure.get((made.nest, names))
-        return kernel or _by_structure.keep((made.nest, names), _kernel(made.nest, names)), made.sizes
+        key = made.nest, names
+        kernel = _by_structure.get(key) or _by_structure.keep(key, _kernel(*key))
+    if observe is not nobody:
+        function_of(nest, kernel, observe)
+    return kernel, made.sizes
+
+
+def function_of(nest: CopyNest, kernel: Kernel, observe: Observer = nobody) -> Function:
+    """The loops of a nest's kernel for readers: names of axes in place of the letters that copies share."""
+    from codegen.pipeline.lower_nest import lower_nest  # which kernels that are stored do not need
+
+    letters = dict(zip(loop_axes(nest), loop_letters(nest), strict=True))
+
+    def is_literal(name: str) -> bool:
+        axis, _, size = name.rpartition("_")
+        shared = f"{letters[axis]}_{size}" if axis in letters else name
+        return shared not in kernel.arguments
+
+    made = parametrize_sizes(nest, loop_axes(nest), is_literal)
+    observe("parametrize_sizes", made)
+    arguments = *first_arguments(nest), *(name for name, _ in made.sizes)
+    return lower_nest(made.nest, arguments, observe, kernel.name)
+
+
+def source_of_step(step: Step) -> str:
+    """The source of a step's kernel with the names of the box's axes, and a comment with their extents."""
+    from codegen.emit.source import source_of
+
+    return f"# {step.axes}\n{source_of(function_of(step.nest, step.kernel))}"
 
 
 _by_structure: Cache[tuple[CopyNest, tuple[str, ...]], Kernel] = Cache()
@@ -124,13 +149,14 @@ _by_structure: Cache[tuple[CopyNest, tuple[str, ...]], Kernel] = Cache()
 def _kernel(nest: CopyNest, arguments: tuple[str, ...]) -> Kernel:
     """The kernel of a nest whose sizes are names; it is lowered when its loops are first needed."""
     digest = structure_digest(nest, arguments)
-    return shared(Kernel(kernel_name(nest, digest), digest, arguments, partial(_lowered, nest, arguments)))
+    name = kernel_name(nest, digest)
+    return shared(Kernel(name, digest, arguments, partial(_lowered, nest, arguments, name)))
 
 
-def _lowered(nest: CopyNest, arguments: tuple[str, ...], observe: Observer = nobody) -> Function:
+def _lowered(nest: CopyNest, arguments: tuple[str, ...], name: str) -> Function:
     from codegen.pipeline.lower_nest import lower_nest  # which kernels that are stored do not need
 
-    return lower_nest(nest, arguments, observe)
+    return lower_nest(nest, arguments, nobody, name)
 
 
 def first_arguments(nest: CopyNest) -> tuple[str, ...]:

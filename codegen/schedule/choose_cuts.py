@@ -87,7 +87,7 @@ def cuts_of_a_run(box: StridedBox, block_bytes: int) -> tuple[Cut, ...]:
         return ()
     axis = box.axes[0]
     block = max(1, block_bytes * 8 // box.target.bits)
-    return (Cut(axis.name, block, "block"),) if axis.extent >= 4 * block and axis.dst else ()
+    return (Cut(axis.name, block, f"block_{axis.name}"),) if axis.extent >= 4 * block and axis.dst else ()
 
 
 def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, ...]:

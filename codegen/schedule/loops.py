@@ -24,6 +24,8 @@ class Loop:
     """A loop with its strides on both sides, in the units of the nest.
 
     Where several digits are joined, a table of offsets replaces the stride of a side.
+
+    tile  as in `Axis`
     """
 
     axis: str
@@ -32,6 +34,12 @@ class Loop:
     dst: Size = 0
     src_table: OffsetTable | None = None
     dst_table: OffsetTable | None = None
+    tile: int = 0
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether a layout decides the extent."""
+        return self.extent == self.tile
 
     @property
     def table_name(self) -> str:

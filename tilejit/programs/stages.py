@@ -81,8 +81,15 @@ class Stages(ABC):
 
     @property
     def source(self) -> str:
-        """The generated Python of every kernel; comments relate its loops to the axes of the copy."""
-        return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self._compiled.kernels)
+        """The generated Python of every kernel; a comment has the extents of the axes that it loops over.
+
+        Copies share machine code, in whose source the outer loops have letters for names.
+        """
+        with compiler_lock:
+            from codegen import source_of_step  # imported here because stored copies do not need it
+
+        first = {step.kernel: step for step in reversed(self.steps)}
+        return "\n".join(source_of_step(step.compiled) for step in reversed(first.values()))
 
     @property
     def llvm(self) -> str:
@@ -93,11 +100,6 @@ class Stages(ABC):
     def asm(self) -> str:
         """The machine code of every kernel, as assembly text."""
         return "\n".join(kernel.asm for kernel in self._compiled.kernels)
-
-    def _axes(self, kernel: Kernel) -> str:
-        """A comment for each way that boxes use the loops of a kernel: "# a = tile_i (3), row = j (128)"."""
-        own = dict.fromkeys(step.axes for step in self._compiled.steps if step.kernel == kernel)
-        return "".join(f"# {axes}\n" for axes in own if axes)
 
 
 def directives_of(step: Step) -> str:

@@ -14,7 +14,7 @@ from codegen import CopyOptions, CopyProgram, CopyRequest, StagedProgram, Step, 
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.steps import first_arguments, kernel_of
+from codegen.pipeline.steps import first_arguments, kernel_of, source_of_step
 from codegen.schedule.machine import Machine
 from codegen.schedule.schedule import VectorSize
 from tests.codegen.emit.golden_texts import BOX, KERNEL, SCHEDULES, Part, observing
@@ -77,10 +77,8 @@ class Copy:
         steps = [*program.steps]
         if size is None:
             steps += [launch.misaligned.step for launch in program.launches if launch.misaligned]
-        for kernel in dict.fromkeys(step.kernel for step in steps):
-            own = dict.fromkeys(step.axes for step in steps if step.kernel == kernel)
-            axes = [f"# {each}\n" for each in own if each]
-            parts.append(Part(KERNEL, "".join(axes) + kernel.source, is_result=True))
+        for step in {step.kernel: step for step in reversed(steps)}.values():
+            parts.append(Part(KERNEL, source_of_step(step), is_result=True))
         return parts
 
 

@@ -132,7 +132,7 @@ def test_3_bounds(tiled: BoxedCopy, side: str) -> None:
 
 def box(digits: tuple[Digit, ...], tables: tuple[PairTable, ...] = ()) -> Box:
     """Some digits of a copy."""
-    return Box(0, 0, digits, tuple("ij"[: len(digits)]), tables)
+    return Box(0, 0, digits, tuple("ij"[: len(digits)]), tables, (0,) * len(digits))
 
 
 def test_4_destination_written_twice() -> None:
