@@ -169,7 +169,7 @@ def test_blocks_keep_meaning(rows: int, middle: int, columns: int, extent: int) 
         parts = block_axes(box, CacheBlocks(outer, name, min(extent, box.axis(name).extent)))
         assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
         for part in parts:
-            assert [x.name for x in part.axes[: part.blocks]] == [*outer, "block"]
+            assert [x.name for x in part.axes[: part.blocks]] == [*outer, f"block_{name}"]
 
 
 @given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 9))
