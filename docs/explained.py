@@ -23,5 +23,9 @@ def explained(stage: str) -> str:
 def stage_text(stage: str) -> str:
     """The text of a stage."""
     copy = tilejit.explain(LAYOUT, None)
-    texts = {"nest": copy.nest, "schedule": str(copy.steps[0].schedule), "kernel": copy.kernel.source}
+    texts = {
+        "nest": copy.nest,
+        "schedule": str(copy.steps[0].schedule),
+        "kernel": copy.source.partition("\n\n")[0],
+    }
     return texts[stage].rstrip()

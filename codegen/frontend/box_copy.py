@@ -48,7 +48,9 @@ def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
     if 0 in src.dims:
         return BoxedCopy(src, dst, (), (), pads, fill_first)
     dims, found = zip(*pair_trees(src, dst), strict=True) if src.dims else ((), ())
-    trees = tuple(map(with_tiles, _bounded(found)))
+    # Joined dimensions are split by their sizes, which are those of the array.
+    bounded = zip(dims, _bounded(found), strict=True)
+    trees = tuple(with_tiles(tree) if len(d) == 1 else tree for d, tree in bounded)
     names = [digit_names(d, pair_levels(tree)) for d, tree in zip(dims, trees, strict=True)]
     zero = (0,) * len(src.dims)
     src_base, dst_base = int(map_offset(src, zero)), int(map_offset(dst, zero))

@@ -30,6 +30,9 @@ from codegen.support.dataclasses import dataclass
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""
 
+LONGEST_TILE = 4096
+"""The most elements of a tile along a digit. Longer digits have sizes of an array, which kernels receive."""
+
 OffsetFunction: TypeAlias = Callable[[Offsets], Offsets]
 
 
@@ -164,12 +167,12 @@ def with_tiles(tree: PairTree, *, inside: bool = False) -> PairTree:
     inside  whether the tree counts the elements of a tile
     """
     match tree:
-        case PairLeaf(extent) if inside:
+        case PairLeaf(extent) if inside and extent <= LONGEST_TILE:
             return replace(tree, tile=extent)
         case PairSplit(_, _, high, low):
             return replace(tree, high=with_tiles(high, inside=inside), low=with_tiles(low, inside=True))
         case PairSwitch(cases=cases):
-            return replace(tree, cases=tuple(with_tiles(x, inside=True) for x in cases))
+            return replace(tree, cases=tuple(with_tiles(x, inside=inside) for x in cases))
     return tree
 
 
