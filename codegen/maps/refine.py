@@ -30,8 +30,9 @@ from codegen.support.dataclasses import dataclass
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""
 
-LONGEST_TILE = 4096
-"""The most elements of a tile along a digit. Longer digits have sizes of an array, which kernels receive."""
+LONGEST_TILE = 256
+"""The most elements along a digit of a tile. Longer digits mostly are parts of an array, such as one of two
+halves, so their sizes are arguments: one kernel serves all shapes."""
 
 OffsetFunction: TypeAlias = Callable[[Offsets], Offsets]
 
