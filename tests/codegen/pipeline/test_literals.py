@@ -48,7 +48,8 @@ def test_readers_see_the_kernel_with_other_names(name: str) -> None:
 def test_kernels_of_a_layout_serve_all_shapes(name: str) -> None:
     """The schedule may depend on the shape, but eight shapes have no kernel each."""
     shapes = [(1536 * k, 1024 * (24 - k)) for k in range(4, 12)]
-    kernels = [{step.kernel.name for step in steps(name, shape)} for shape in shapes]
+    found = ([x for x in steps(name, shape) if not x.nest.fills] for shape in shapes)
+    kernels = [{step.kernel.name for step in each} for each in found]
     assert len(frozenset.union(frozenset(), *kernels)) <= len(kernels[0]) + 3
 
 
