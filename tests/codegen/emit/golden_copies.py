@@ -186,7 +186,7 @@ COPIES = {
     "pack_f32_8x128_ragged": pack("f32[16,192]{1,0:T(8,128)}", padding=-1),
     "pack_f32_8x128_streamed": pack("f32[32,256]{1,0:T(8,128)}", STREAMED),
     "pack_f32_transposed": in_brief(pack("f32[256,64]{0,1:T(8,128)}")),
-    "pack_f32_with_a_table": in_brief(pack("f32[10,24,6]{2,0,1:T(*,7,2)}")),
+    "pack_f32_with_a_table": pack("f32[10,24,6]{2,0,1:T(*,7,2)}"),
     "pack_bf16_8x128_2x1": pack("bf16[32,256]{1,0:T(8,128)(2,1)}"),
     "pack_bf16_32x16_2x1": in_brief(pack("bf16[64,160]{1,0:T(32,16)(2,1)}")),
     "pack_bf16_tenstorrent": pack("tenstorrent", dims=(64, 64), dtype="bf16"),
