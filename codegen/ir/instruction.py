@@ -37,6 +37,10 @@ class Facts:
     cost: int = 0
 
 
+class NoInstructionError(AssertionError):
+    """No instruction has the meaning of a super-vector statement: a bug, unless a user chose the lanes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ActiveCount:
     """The operand of a memory instruction that says how many bytes it acts on.
@@ -79,11 +83,11 @@ class Instruction(Facts):
         """Raise if the operands of an `Op` are not of the declared shapes.
 
         Raises:
-            KernelError: an operand has other elements, or another shape.
+            NoInstructionError: an operand has other elements, or another shape.
         """
         for operand in operands:
             if operand.shape not in self.shapes.get(bits_of(operand.dtype), ()):
-                raise KernelError(f"{self.name} does not take {operand.dtype}{list(operand.shape)}")
+                raise NoInstructionError(f"{self.name} does not take {operand.dtype}{list(operand.shape)}")
 
     def run(self, *operands: Any) -> Any:
         """Run the meaning.

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from codegen.ir.instruction import NoInstructionError
 from codegen.ir.instructions import instruction, instructions
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Side
@@ -76,7 +77,8 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: 
                 if found is not None:
                     wider = load._replace(shape=register), store._replace(shape=register)
                     return Moved(wider[0], found, wider[1])
-    raise AssertionError(f"no instruction moves elements of {width} bytes by {lanes}")
+    shape = "x".join(str(x.lanes) for x in lanes)
+    raise NoInstructionError(f"no instruction reorders super-vectors of {shape} elements of {width} bytes")
 
 
 def placed(lanes: tuple[Lane, ...], side: Side, width: int, *, apart: bool = False) -> Iterator[Placed]:

@@ -31,7 +31,7 @@ from codegen.schedule.copy_nest import (
     offset_tables,
     structure_digest,
 )
-from codegen.schedule.directives import Gather, Prefetch
+from codegen.schedule.directives import Gather, Prefetch, Vectorize
 from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
 from codegen.schedule.schedule import COLUMNS, ROWS, Schedule, VectorSize
@@ -74,6 +74,8 @@ def step_of(
         return specialize == SIZES or name in sized
 
     kernel, sizes = kernel_of(nest, first_arguments(nest), observe, is_literal)
+    if given:
+        check_instructions(nest, given, kernel)
     return Step(box, schedule, nest, kernel, sizes)
 
 
@@ -169,6 +171,26 @@ def first_arguments(nest: CopyNest) -> tuple[str, ...]:
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if nest.obeying(Prefetch) else ()),
     )
+
+
+def check_instructions(nest: CopyNest, text: str, kernel: Kernel) -> None:
+    """Check that the lanes of a text have instructions.
+
+    Raises:
+        ScheduleError: there is none.
+    """
+    from codegen.ir.instruction import NoInstructionError
+    from codegen.ir.verifier import verify
+    from codegen.schedule.read_directives import pointing, refuse
+
+    try:
+        verify(kernel.function)
+    except NoInstructionError as error:
+        lanes = next(iter(nest.obeying(Vectorize)), None)
+        with pointing(
+            text, nest.directives, "write other powers of two; `explain` prints the compiler's own"
+        ):
+            refuse(str(error), lanes)
 
 
 def with_given_schedule(launch: Launch, otherwise: Launch) -> Launch:

@@ -5,6 +5,7 @@ The compiler's own schedules must also pass; tests check all of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, pairwise
 from math import prod
@@ -47,6 +48,9 @@ D = TypeVar("D", bound=Directive)
 
 MOST_SCRATCH_BYTES = 1 << 24
 """The largest panel: each thread holds one."""
+
+MOST_LANES = 1024
+"""The most lanes of a super-vector that a text gives a copy without blocks: LLVM is slow with more."""
 
 MOST_LINES = 64
 """The most lines of the next tile that are requested for each line stored."""
@@ -278,8 +282,8 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
     Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
-    keep their lanes, and runs choose their streams. Panels of any size, and directives that hold tables, such
-    as Table("src"), belong to the copy: a text repeats them with the same lanes.
+    take any lanes that have instructions, and runs choose their streams. Panels of any size, and directives
+    that hold tables, such as Table("src"), belong to the copy: a text repeats them with the same lanes.
 
     A transpose without Reorder has the loops over tiles in the order of the text, and without Tail, its last
     blocks begin earlier.
@@ -335,7 +339,7 @@ def _repeats(x: Directive, own: Directive) -> bool:
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
-    """Copies without blocks keep what decides how they run; runs choose their streams."""
+    """Copies without blocks keep the directives that decide how they run; runs choose their streams."""
     is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table and not nest.entries
     is_flat = is_run and (nest.target.bits, nest.loops[0].src, nest.loops[0].dst) == (8, 1, 1)
 
@@ -351,17 +355,27 @@ def _check_choices(made: CopyNest, nest: CopyNest) -> None:
         if not is_free(x) and not any(_replaces(x, own) for own in nest.directives):
             refuse(f"this copy does not take {x}", x)
     for own in nest.directives:
-        if not is_free(own) and not any(_replaces(x, own) for x in made.directives):
+        needs = not isinstance(own, Tail) or int_size(made.axis(own.axis).extent) % made.lanes[own.axis]
+        if needs and not is_free(own) and not any(_replaces(x, own) for x in made.directives):
             refuse(f"this copy needs {own}")
 
 
 def _replaces(x: Directive, own: Directive) -> bool:
-    """Whether a copy may have a directive instead of its own: other tiles, or a tail with fewer sizes."""
+    """Whether a copy may have a directive instead of its own: other tiles, other lanes, or another tail."""
     match x, own:
+        case Vectorize(), Vectorize():
+            return [axis for axis, _ in x.lanes] == [axis for axis, _ in own.lanes] and _has_powers(
+                count for axis, count in x.lanes if (axis, count) not in own.lanes
+            )
         case Tile(), Tile():
             return x.index == own.index
         case Tail(), Tail():
             others = ("shift", "narrow") if own.how in ("shift", "narrow") else (own.how,)
             ends = x.axis == own.axis and x.sizes[-1:] == own.sizes[-1:]
-            return ends and x.how in others and {*x.sizes} <= {*own.sizes}
+            return ends and x.how in others and _has_powers({*x.sizes} - {*own.sizes})
     return x == own
+
+
+def _has_powers(lanes: Iterable[int | str]) -> bool:
+    """Whether all numbers of lanes are powers of two."""
+    return all(isinstance(n, int) and 1 < n <= MOST_LANES and n & (n - 1) == 0 for n in lanes)

@@ -293,6 +293,52 @@ def test_a_schedule_may_end_with_a_comma_and_have_comments() -> None:
 RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'
 
 
+@pytest.mark.parametrize("lanes", [2, 16, 32, 128, 1024])
+@pytest.mark.parametrize("columns", [1, 63, 64, 200, 5000])
+def test_runs_take_any_power_of_two(lanes: int, columns: int) -> None:
+    x = np.arange(7 * 5001, dtype=np.uint8).reshape(7, 5001)[:, :columns]
+    source, target = Guarded(x.size), Guarded(x.size)
+    for at_end in (False, True):
+        src, z = (side.place(x.size, at_end=at_end).view(np.uint8) for side in (source, target))
+        src[:] = x.ravel()
+        tj.copyto(z.reshape(x.shape), src.reshape(x.shape), schedule=RUN.replace("64", str(lanes)))
+        np.testing.assert_array_equal(z, src)
+
+
+def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
+    x = np.arange(24 * 512, dtype=np.float32).reshape(24, 512)
+    source = tj.explain("f32[24,512]{1,0:T(8,128)}", x, schedule="Vectorize(x=256)").source
+    assert "store_u8x256(dst_i + x, load_u8x256(src_i + x))" in source
+    packed = tj.pack(x, "f32[24,512]{1,0:T(8,128)}", schedule="Vectorize(x=256)")
+    np.testing.assert_array_equal(tj.unpack(packed), x)
+    with pytest.raises(tj.ScheduleError, match="needs Tail"):
+        tj.pack(x, "f32[24,512]{1,0:T(8,128)}", schedule="Vectorize(x=1024)")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "index", "schedule", "taken"),
+    [
+        ("f8", np.s_[:], 'Vectorize(x=32), Tail("x", "shift", sizes=(16, 8, 1))', True),
+        ("f8", np.s_[:], 'Vectorize(x=64), Tail("x", "shift", sizes=(8, 1))', False),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=16), Tail("x", "shift", sizes=(1,))', True),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=8), Tail("x", "shift", sizes=(4, 1))', False),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=12), Tail("x", "shift", sizes=(4, 1))', False),
+    ],
+)
+def test_other_copies_take_lanes_that_have_instructions(
+    dtype: str, index: Any, schedule: str, taken: bool
+) -> None:
+    x = np.arange(99 * 800, dtype=np.float32).reshape(99, 800)[:, :777][index]
+    z = np.zeros((99, 800), dtype)[:, :777]
+    if taken:
+        tj.copyto(z, x, schedule=schedule)
+        np.testing.assert_array_equal(z, x)
+    else:
+        with pytest.raises(tj.ScheduleError, match=r"instruction|does not take"):
+            tj.copyto(z, x, schedule=schedule)
+        assert not z.any()
+
+
 @pytest.mark.parametrize(
     ("arrays", "schedule"),
     [

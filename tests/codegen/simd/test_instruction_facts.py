@@ -10,6 +10,7 @@ import pytest
 
 from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
+from codegen.ir.instruction import NoInstructionError
 from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
 from codegen.ir.values import Local
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
@@ -126,7 +127,7 @@ def test_unknown_instructions_are_refused() -> None:
 
 
 def test_other_shapes_and_counts_are_refused() -> None:
-    with pytest.raises(KernelError, match=r"transposed does not take bits8\[3, 3\]"):
+    with pytest.raises(NoInstructionError, match=r"transposed does not take bits8\[3, 3\]"):
         instruction("transposed").check_operands([Local("block", "bits8", (3, 3))])
     with pytest.raises(KernelError, match="copy_part of 64 bytes"):
         instruction("copy_part").run(None, None, 64)
