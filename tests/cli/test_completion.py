@@ -10,28 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
 import tilejit
 from tests.cli.running import COMMAND, child, refuses, run
-from tests.tools.oracle import environment
+from tests.tools.oracle import environment, run_python
+from tilejit.cli import app
 
 
-def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:
-    """The words that bash is offered for the last word."""
-    main = code or COMMAND[-1]
-    done = subprocess.run(
-        [*COMMAND[:-1], main],
-        env=environment(
-            _TILEJIT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
-        ),
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
+def asked(words: str) -> dict[str, str]:
+    """The variables by which bash asks what it may offer for the last word."""
+    return {"_TILEJIT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
 
 
 @pytest.fixture
@@ -67,8 +56,12 @@ def model(tmp_path: Path) -> Path:
         ("tilejit pack m.", []),  # bash itself offers files
     ],
 )
-def test_completions_for_bash(words: str, offered: list[str], model: Path) -> None:
-    assert completed(words, model) == offered
+def test_completions_for_bash(
+    words: str, offered: list[str], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model)
+    result = CliRunner().invoke(app, prog_name="tilejit", env=asked(words))
+    assert (result.stdout.split(), result.stderr) == (offered, "")
 
 
 @pytest.mark.full
@@ -88,9 +81,11 @@ try:
 finally:
     print(*({set(never.split())!r} & set(sys.modules)), sep="")
 """
-    offered = completed(words, code=code)
-    assert not {*never.split()} & {*offered}
-    assert {"warm", "tpu"} & {*offered}
+    done = run_python(code, timeout=60, **asked(words))
+    offered = {*done.stdout.split()}
+    assert done.stderr == ""
+    assert not {*never.split()} & offered
+    assert {"warm", "tpu"} & offered
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not here")
