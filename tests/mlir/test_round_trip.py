@@ -15,7 +15,7 @@ from tests.mlir.loops import LOOPS, inputs
 from tests.mlir.opt_cases import CASES, OptCase, modern
 from tests.mlir.opt_texts import OPT, VERSIONS
 from tests.mlir.test_mlir_opt import opt, passes
-from tests.mlir.test_run import INTEGER_CASES, binary
+from tests.mlir.test_run import INTEGER_CASES
 from tilejit import mlir
 from tilejit.mlir.arithmetic import DIRECT, FLOAT_PREDICATES, INTEGER_PREDICATES
 
@@ -64,17 +64,18 @@ ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.te
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 @pytest.mark.parametrize("name", LOOPS)
-def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bool) -> None:
+def test_print_and_read(name: str, sizes: int | tuple[int, int]) -> None:
     """print(super_vectorize(f)), read back, writes what f writes. Printed again, it is the same text."""
     wide = mlir.super_vectorize(LOOPS[name], virtual_vector_size=sizes, vectorize_reductions=sizes == 16)
-    expected, found = inputs(), inputs()
+    expected = inputs()
     mlir.run(LOOPS[name], "f", *expected, interpreted=True)
-    mlir.run(wide, "f", *found, interpreted=interpreted)
-    assert np.array_equal(found[0], expected[0])
-    assert np.array_equal(found[1], expected[1])
+    for interpreted in (True, False):
+        found = inputs()
+        mlir.run(wide, "f", *found, interpreted=interpreted)
+        assert np.array_equal(found[0], expected[0])
+        assert np.array_equal(found[1], expected[1])
     if "vector<" in wide:
         assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
 
@@ -99,18 +100,16 @@ def test_the_stored_texts_are_mlirs_output(case: OptCase) -> None:
     assert opt(modern(case.text), passes(case)).split() == OPT[16][case.name].split()
 
 
-def of_one_operand(name: str, dtype: str) -> str:
-    return binary("arith.addf", dtype).replace("arith.addf %x, %y", f"{name} %x")
-
-
-def comparisons(operation: str, predicates: Iterable[str], dtype: str) -> str:
-    """C_p[i] = A[i] p B[i] for each predicate p in one loop: comparisons are exact and never fail."""
-    outputs = ", ".join(f"%C_{p}: memref<?xi1>" for p in predicates)
+def in_one_loop(operations: Iterable[str], dtype: str, result: str | None = None) -> str:
+    """C_k[i] = the k-th operation on %x = A[i] and %y = B[i]."""
+    result = result or dtype
+    numbered = [*enumerate(operations)]
+    outputs = ", ".join(f"%C_{k}: memref<?x{result}>" for k, _ in numbered)
     lines = "".join(
         f"""
-    %{p} = {operation} {p}, %x, %y : {dtype}
-    affine.store %{p}, %C_{p}[%i] : memref<?xi1>"""
-        for p in predicates
+    %z_{k} = {operation} : {dtype}
+    affine.store %z_{k}, %C_{k}[%i] : memref<?x{result}>"""
+        for k, operation in numbered
     )
     return f"""
 func.func @f(%A: memref<?x{dtype}>, %B: memref<?x{dtype}>, {outputs}, %n: index) {{
@@ -123,14 +122,20 @@ func.func @f(%A: memref<?x{dtype}>, %B: memref<?x{dtype}>, {outputs}, %n: index)
 
 
 SEVERAL = {"math.powf", "math.atan2", "math.copysign", "math.fma", "math.absi"}
+FUNCTIONS = [name for name in DIRECT if name.startswith("math.") and name not in SEVERAL]
+BINARY = ("arith.addf", "arith.divf", "arith.maxnumf", "math.atan2")
 OPERATIONS = {
-    **{name: binary(name, "i32") for name in INTEGER_CASES},
-    **{f"{name} i64": binary(f"arith.{name}", "i64") for name in ("shli", "shrsi", "shrui")},
-    **{f"arith.cmpi {d}": comparisons("arith.cmpi", INTEGER_PREDICATES, d) for d in ("i1", "i16")},
-    "arith.cmpf f64": comparisons("arith.cmpf", FLOAT_PREDICATES, "f64"),
-    **{name: binary(name, "f32") for name in ("arith.addf", "arith.divf", "arith.maxnumf", "math.atan2")},
-    **{n: of_one_operand(n, "f32") for n in DIRECT if n.startswith("math.") and n not in SEVERAL},
+    "integers": in_one_loop([f"{name} %x, %y" for name in INTEGER_CASES], "i32"),
+    "shifts": in_one_loop([f"arith.{name} %x, %y" for name in ("shli", "shrsi", "shrui")], "i64"),
+    **{
+        f"comparisons of {d}": in_one_loop([f"arith.cmpi {p}, %x, %y" for p in INTEGER_PREDICATES], d, "i1")
+        for d in ("i1", "i16")
+    },
+    "comparisons of f64": in_one_loop([f"arith.cmpf {p}, %x, %y" for p in FLOAT_PREDICATES], "f64", "i1"),
+    "floats": in_one_loop([f"{name} %x, %y" for name in BINARY], "f32"),
+    **{f"functions, {k}": in_one_loop([f"{name} %x" for name in FUNCTIONS[k::4]], "f32") for k in range(4)},
 }
+"""Operations of a kind share a loop."""
 
 
 @pytest.mark.full
