@@ -155,7 +155,7 @@ def rooms() -> tuple[Guarded, Guarded]:
     return Guarded(1 << 16), Guarded(1 << 16)
 
 
-@settings(max_examples=examples(40, full=400), deadline=None)
+@settings(max_examples=examples(40, full=200), deadline=None)
 @given(st.sampled_from(FUNCTIONS), st.sampled_from((None, 2, 3)), st.data())
 def test_accepted_schedules_leave_the_bytes_of_the_function(
     function: Any, threads: int | None, data: st.DataObject

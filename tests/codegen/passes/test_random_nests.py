@@ -55,7 +55,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
         assert same, f"{name} of {right.dtype} differs, n={given.n}\n{given.text}"
 
 
-@settings(max_examples=examples(16, full=150), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(16, full=100), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES))
 def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run in lanes."""
@@ -68,7 +68,7 @@ def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...])
         agree(found, expected, drawn)
 
 
-@settings(max_examples=examples(30, full=600), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30, full=300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(nests(), st.data())
 def test_accepted_schedules_keep_the_meaning(drawn: Nest, data: st.DataObject) -> None:
     """Random directives are refused, or the loops in tiles leave what Python leaves."""

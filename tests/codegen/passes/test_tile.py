@@ -113,7 +113,7 @@ def stencil(pick: Callable[[int], int]) -> Function:
 
     body: Statement = store("G", element(), op("sub", *(load("G", *element(), dtype="i32") for _ in "ab")))
     for name in reversed(indices):
-        ends = (1, 9) if pick(4) else (8, 0)
+        ends = (1, 7) if pick(4) else (6, 0)
         body = loop(name, *map(Affine, ends), body, step=1 if ends[0] < ends[1] else -1)
     return function(body)
 
@@ -122,7 +122,7 @@ def stencil(pick: Callable[[int], int]) -> Function:
 def test_accepted_schedules_of_stencils_keep_the_meaning(seed: int) -> None:
     """An order that reverses a dependence would leave other numbers."""
     random, accepted = Random(seed), 0
-    for _ in range(examples(60, full=1000)):
+    for _ in range(examples(60, full=600)):
         kernel = stencil(random.randrange)
         text = random_schedule(nests_of(kernel), random.randrange)
         try:
@@ -130,7 +130,7 @@ def test_accepted_schedules_of_stencils_keep_the_meaning(seed: int) -> None:
         except ScheduleError:
             continue
         accepted += 1
-        same_meaning(kernel, in_tiles(made.function, made.directives), {}, extents={3: (11, 11, 11)})
+        same_meaning(kernel, in_tiles(made.function, made.directives), {}, extents={3: (9, 9, 9)})
     assert accepted > 5
 
 
