@@ -1,6 +1,6 @@
 """Hostile inputs, for each target its share, with the installed engine; the harness itself can fail.
 
-By default, they get 1,000 inputs; with `--full` 50,000, and `python -m tests.fuzz all` gives them 100,000.
+By default, they get 1,000 inputs; with `--full` 17,000, and `python -m tests.fuzz all` gives them 100,000.
 
 Each target runs in a separate process: it changes how Python collects garbage, and the command line changes
 kernels.
@@ -40,7 +40,7 @@ def test_hostile_input(name: str, seed: int) -> None:
     """Only TilejitError, and each input within 500,000 lines of Python and 64 MiB. The corpus comes first."""
     if name == "mlir":
         pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
-    runs = examples(TARGETS[name].share // 100, full=TARGETS[name].share // 3)
+    runs = examples(TARGETS[name].share // 100, full=TARGETS[name].share // 6)
     done = child("-m", "tests.fuzz", name, "--runs", str(runs), "--seed", str(seed))
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     assert " 0 finds" in done.stdout

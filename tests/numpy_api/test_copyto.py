@@ -123,7 +123,7 @@ def cases(draw: Any) -> Case:
     return Case(lambda low, high: draw(st.integers(low, high)))
 
 
-@settings(max_examples=examples(66, full=600))
+@settings(max_examples=examples(66, full=300))
 @given(cases())
 def test_the_same_bytes_as_numpy(case: Case) -> None:
     dst, src, rooms = case.arrays()

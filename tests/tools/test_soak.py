@@ -17,14 +17,14 @@ CHUNKS = 2
 @pytest.mark.full
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    cases = examples(30, full=250)
+    cases = examples(30, full=125)
     assert f"{cases} cases" in soaked("--seed", seed, "--first", chunk * cases, "--cases", cases)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
-    cases = examples(20, full=150)
+    cases = examples(20, full=75)
     assert f"{cases} cases" in soaked("--seed", seed + 1, "--cases", cases, "--level", level)
 
 
