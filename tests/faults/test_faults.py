@@ -26,7 +26,7 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("name", "times"), [("KILL", 20), ("INT", 10), ("TERM", 10)])
+@pytest.mark.parametrize(("name", "times"), [("KILL", 12), ("INT", 6), ("TERM", 6)])
 def test_killed_runs(name: str, times: int, seed: int) -> None:
     told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
     assert f"SIG{name} {times} times" in told
@@ -42,7 +42,7 @@ def test_exhausted_resources(seed: int) -> None:
 
 @pytest.mark.full
 def test_crowds_of_threads_and_forks() -> None:
-    many = (64, 2, 2, 2, 3) if is_full() else (16, 1, 0, 1, 1)
+    many = (64, 2, 1, 2, 3) if is_full() else (16, 1, 0, 1, 1)
     names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")
     options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)
     assert succeeds("crowd", *options).count("exit code 0") == many[-1]
