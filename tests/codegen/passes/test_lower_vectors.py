@@ -27,13 +27,15 @@ from codegen.schedule.loop_schedule import LoopSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
 from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import EXTENTS, arguments, tails
-from tests.codegen.passes.table import ROWS, Row, scan
+from tests.codegen.passes.table import ROWS, Row, in_lanes, scan
 from tests.tools.extent import few_by_default
 
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 TURNS = [(row, ("mask", "shift", "scalar")[n % 3]) for n, row in enumerate(MEANT)]
-STRIPS = [(row, ("mask", "scalar")[n % 2]) for n, row in enumerate(MEANT)]
 """Rows, with the tails in turn."""
+
+STRIPS = [(row, ("mask", "scalar")[n % 2]) for n, row in enumerate(filter(in_lanes, MEANT))]
+"""The same of the rows that have super-vectors."""
 
 
 def after_passes(kernel: Function, schedule: LoopSchedule) -> list[tuple[str, Function]]:
