@@ -101,6 +101,7 @@ if _TYPE_CHECKING:
     from codegen.maps.access import strided_map as strided_map
     from codegen.maps.block_grid import BlockGrid as BlockGrid
     from codegen.maps.block_grid import grains as grains
+    from codegen.maps.digit_names import index_name as index_name
     from codegen.maps.digit_trees import Leaf as Leaf
     from codegen.maps.digit_trees import Offsets as Offsets
     from codegen.maps.digit_trees import Opaque as Opaque
@@ -292,6 +293,7 @@ _HOMES = {
     "ir.visit": "constant_trips parts values_of",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
     "maps.block_grid": "BlockGrid grains",
+    "maps.digit_names": "index_name",
     "maps.digit_trees": (
         "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree mode_tree "
         "offset_range truncate_tree"

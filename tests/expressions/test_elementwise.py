@@ -564,7 +564,7 @@ def test_reports_of_expressions_name_no_line() -> None:
     run(np.ones(100, "f4"), np.ones(100, "f4"))
     head, line = run.report().splitlines()
     assert head == "elementwise <lambda>"
-    assert line.startswith("  loop i0: vectorized by ")
+    assert line.startswith("  loop i: vectorized by ")
 
 
 CONSTANT = {

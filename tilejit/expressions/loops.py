@@ -23,6 +23,7 @@ from codegen import (
     Value,
     convert_operand,
     dtypes,
+    index_name,
     index_symbol,
 )
 from tilejit.arrays.memory import Array
@@ -130,7 +131,7 @@ class Lowering:
         )
         self._scalars = tuple(scalars)
         self._rank = operands[0].ndim
-        self.indices = [f"i{d}" for d in range(self._rank)]
+        self.indices = [index_name((d,)) for d in range(self._rank)]
 
     def at(self, name: str) -> tuple[Affine, ...]:
         """The subscripts of an operand: 0 along dimensions in which it is broadcast."""
