@@ -13,6 +13,7 @@ from dataclasses import replace
 from math import prod
 from typing import Literal, TypeAlias
 
+from codegen.ir.lines import LINE_BYTES
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import Known, expect
 
@@ -137,6 +138,21 @@ class StridedBox:
         if self.source is None:
             return None
         return next((axis for axis in self.axes if axis.src == self.source_width), None)
+
+    @property
+    def row(self) -> Axis:
+        """The axis along which target elements follow each other: the rows of a transpose."""
+        return expect((x for x in self.axes if x.dst == self.width), "a contiguous row", self)
+
+    @property
+    def column(self) -> Axis:
+        """The axis along which source elements follow each other: the columns of a transpose."""
+        return expect((x for x in self.axes if x.src == self.source_width), "a contiguous column", self)
+
+    @property
+    def per_line(self) -> int:
+        """Target elements per line."""
+        return LINE_BYTES // self.width
 
     @property
     def one_block(self) -> StridedBox:

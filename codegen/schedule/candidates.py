@@ -32,7 +32,6 @@ from codegen.schedule.directives import Ahead, Directive, PrefetchTile, Reorder,
 from codegen.schedule.loops import int_size
 from codegen.schedule.schedule import MOST_LOOPS, Schedule, VectorSize
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
-from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, scheduled
 
 MOST_CANDIDATES = 24
@@ -113,8 +112,8 @@ def _inner_loops(
             outer = outer_loops(box, inner.inner)
             yield loop_schedule(box, inner, outer, threads, size, stream=True, grouped=False)
         for stream in (False, True):
-            for cut in methods(TransposeBox.of(box, special=True), stream=stream):
-                yield scheduled(TransposeBox.of(box, special=True), cut, threads, size)
+            for cut in methods(box, stream=stream):
+                yield scheduled(box, cut, threads, size)
     if any(x.table for x in inner.loops):
         yield from _orders(box, elements(box), threads, size)
     full_bytes = first.moves_elements and not inner.joined("row") and not box.converts and box.unit_bits == 8
@@ -164,20 +163,19 @@ def _transposes(
     box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
 ) -> Iterator[Schedule]:
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
-    whole = TransposeBox.of(box)
     if first.split:
         yield replace(first, split=False)
     for stream in (True, False):
-        for method in methods(whole, stream=stream):
-            yield scheduled(whole, method, threads, size)
+        for method in methods(box, stream=stream):
+            yield scheduled(box, method, threads, size)
     if first.stream and (first.dense or not first.staged):
         kept = [Stream("aligned")] * first.dense
-        yield scheduled(whole, first.changed(*kept, without=(Stream,)), threads, size)
+        yield scheduled(box, first.changed(*kept, without=(Stream,)), threads, size)
     if min(first.counts(box.extents)) < LANE_BYTES // box.width:
         inner = short_loops(box)
         yield loop_schedule(box, inner, outer_loops(box, inner.inner), threads, size, stream=False)
-    for changed in (*([] if size else _tiles(first, whole.side)), *_blocks(box, first)):
-        yield scheduled(whole, changed, threads, size)
+    for changed in (*([] if size else _tiles(first, box.per_line)), *_blocks(box, first)):
+        yield scheduled(box, changed, threads, size)
     for same in _details(first):
         yield replace(same, split=False)
 

@@ -20,7 +20,6 @@ from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.offset_tables import RowGroups
 from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule, VectorSize
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
-from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import shares_sets
 
 LONG_DIGIT = 1 << 13
@@ -159,7 +158,7 @@ def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) 
     Rows that share cache sets are evicted even sooner. Measured on 45 random transposes of 3 to 14 MiB
     (Zen 4, 2026-11): most are faster from these shares on, whether or not a call before left them in cache.
     """
-    share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
+    share = SHARING_SHARE if shares_sets(box, ALIAS_BYTES) else TRANSPOSED_SHARE
     return goes_past_cache(box, footprint, share_of_cache(thresholds, share))
 
 

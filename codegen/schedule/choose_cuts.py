@@ -12,7 +12,7 @@ from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule, TileSize, VectorSize
 from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM, Thresholds
-from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
+from codegen.schedule.transpose_blocks import DENSE_BYTES, MOST_JOINED, joined_rows, size_of
 
 JOINED_DIGITS = 1 << 13
 """The most elements of a short digit and of a block of the digit after it, which is joined to it."""
@@ -50,25 +50,24 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
         return ()
     if inner_loops(box, past_cache=False):
         return ()
-    whole = TransposeBox.of(box)
-    if following := _too_long(whole, "dst", MOST_JOINED):
+    if following := _too_long(box, "dst", MOST_JOINED):
         return _even(following, JOINED_DIGITS // row.extent)
-    run = size_of(tuple(whole.chain(row, "dst", (column,)))) * box.width
+    run = size_of(joined_rows(box)) * box.width
     found = transpose_schedule(box, stream=streams_transposes(box, footprint, thresholds))
     in_place = found and not found.dense
     in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
-    if following := _too_long(whole, "src", most if in_panel else MOST_JOINED):
+    if following := _too_long(box, "src", most if in_panel else MOST_JOINED):
         return _even(following, most // column.extent)
     return ()
 
 
-def _too_long(box: TransposeBox, side: Side, most: int) -> Axis | None:
+def _too_long(box: StridedBox, side: Side, most: int) -> Axis | None:
     """The digit that follows the short contiguous one of a side, if both have more than `most` elements."""
     first, width = (box.row, box.width) if side == "dst" else (box.column, box.source_width)
     others = [x for x in box.axes if x not in (box.row, box.column)]
     following = next((x for x in others if x.stride(side) == first.extent * width), None)
-    if following is None or first.extent >= box.side or first.extent * following.extent <= most:
+    if following is None or first.extent >= box.per_line or first.extent * following.extent <= most:
         return None
     return following
 

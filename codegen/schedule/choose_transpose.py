@@ -18,13 +18,17 @@ from codegen.schedule.directives import Directive, Stage, Tile
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.panels import joined_run
 from codegen.schedule.schedule import Joined, Schedule, VectorSize
-from codegen.schedule.transpose_box import (
+from codegen.schedule.transpose_blocks import (
     DENSE_BYTES,
     PANEL_COLUMNS,
-    TransposeBox,
-    axes_of,
+    block_directives,
+    block_for,
+    has_short_rows,
+    joined_columns,
+    joined_rows,
     prefixes,
     size_of,
+    takes_special_blocks,
 )
 from codegen.schedule.transpose_loops import MANY_REGISTERS, scheduled
 
@@ -102,13 +106,12 @@ SHORT_SOURCE_BYTES = 512
 
 
 def transpose_schedule(
-    nest: StridedBox, *, stream: bool, threads: int = 1, size: VectorSize | None = None
+    box: StridedBox, *, stream: bool, threads: int = 1, size: VectorSize | None = None
 ) -> Schedule | None:
     """The schedule, or None if the contiguous digits are too short to fill registers.
 
     `size` is the caller's tile size: (rows, columns), or one number for both.
     """
-    box = TransposeBox.of(nest)
     found = _in_place(box) if stream else _cached(box)
     if stream and (found is None or _may_be_staged(box, found)):
         staged = _staged(box)
@@ -117,7 +120,7 @@ def transpose_schedule(
     return None if found is None else scheduled(box, found, threads, size)
 
 
-def _may_be_staged(box: TransposeBox, in_place: Schedule) -> bool:
+def _may_be_staged(box: StridedBox, in_place: Schedule) -> bool:
     """Whether a transpose that can be streamed in place may be faster through a buffer."""
     return in_place.short or (box.width == 1 and _crowded(box))
 
@@ -133,14 +136,14 @@ def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
     return not staged.dense
 
 
-def methods(box: TransposeBox, *, stream: bool) -> tuple[Schedule, ...]:
+def methods(box: StridedBox, *, stream: bool) -> tuple[Schedule, ...]:
     """The methods for one kind of store: in place or staged past the cache, else one of them through it."""
     cuts = (_in_place(box), _staged(box)) if stream else (_cached(box),)
     return tuple(cut for cut in cuts if cut is not None)
 
 
 def misaligned_transpose(
-    schedule: Schedule, nest: StridedBox, size: VectorSize | None, threads: int
+    schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int
 ) -> Schedule | None:
     """The schedule for a destination that is not line-aligned; None if alignment does not matter.
 
@@ -148,17 +151,15 @@ def misaligned_transpose(
     """
     if schedule.staged or Stream("given") not in schedule.directives:
         return None
-    box = TransposeBox.of(nest)
     return scheduled(box, _staged(box) or schedule.changed(without=(Stream,)), threads, size)
 
 
-def _transpose(
-    box: TransposeBox, rows: Axes, columns: Axes, block: Block, *directives: Directive
-) -> Schedule:
+def _transpose(box: StridedBox, rows: Axes, columns: Axes, block: Block, *directives: Directive) -> Schedule:
     """A transpose of such register blocks, with more directives."""
     in_panel = any(isinstance(x, Tile) and x.level == "panel" for x in directives)
-    loops = Joined("row", axes_of(rows), table=in_panel), Joined("column", axes_of(columns))
-    return Schedule((), loops, (*directives, *box.blocks(block)))
+    row, column = (tuple(x.name for x in axes) for axes in (rows, columns))
+    loops = Joined("row", row, table=in_panel), Joined("column", column)
+    return Schedule((), loops, (*directives, *block_directives(box.width, block)))
 
 
 def _tiles(rows: int, columns: int) -> tuple[Tile, Tile]:
@@ -166,17 +167,17 @@ def _tiles(rows: int, columns: int) -> tuple[Tile, Tile]:
     return Tile("row", rows), Tile("column", columns)
 
 
-def _in_place(box: TransposeBox) -> Schedule | None:
+def _in_place(box: StridedBox) -> Schedule | None:
     """Lines streamed in place: result rows must be full, aligned lines."""
-    side, wide, best = box.side, TILE_LINES * box.side, None
-    for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
+    side, wide, best = box.per_line, TILE_LINES * box.per_line, None
+    for rows in prefixes(joined_rows(box)):
         r = size_of(rows)
         if r % side or any(x.dst % LINE_BYTES for x in box.axes if x not in rows):
             continue
-        columns = tuple(box.chain(box.column, "src", rows))
-        enough = next((p for p in prefixes(list(columns)) if size_of(p) >= wide), columns)
+        columns = joined_columns(box, rows)
+        enough = next((p for p in prefixes(columns) if size_of(p) >= wide), columns)
         c = size_of(enough)
-        short = box.has_short_rows(c)
+        short = has_short_rows(box, c)
         if (c < side and not short) or (len(rows) > 1 and c < 2 * side and not short):
             continue
         # At least two lines in each direction, better three, and few partial lines: tuned on 57 permutations.
@@ -187,7 +188,7 @@ def _in_place(box: TransposeBox) -> Schedule | None:
     if best is None:
         return None
     _, rows, columns = best
-    if box.has_short_rows(size_of(columns)):
+    if has_short_rows(box, size_of(columns)):
         return _transpose(box, rows, columns, "short", Tile("row", SHORT_ROW_LINES * side), Stream("given"))
     down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
     block: Block = "64x16"
@@ -201,67 +202,67 @@ def _in_place(box: TransposeBox) -> Schedule | None:
     return _transpose(box, rows, columns, block, *_tiles(down * side, across * side), stream)
 
 
-def _finds_lines(box: TransposeBox, rows: Axes, columns: Axes) -> bool:
+def _finds_lines(box: StridedBox, rows: Axes, columns: Axes) -> bool:
     """Whether result rows are also streamed in place if they begin inside lines.
 
     Their ends are written in narrow blocks, which do not convert. Prefetches may look for rows after those of
     the next tile, which a table of rows does not have.
     """
-    if len(rows) > 1 or not _takes_flat(box) or size_of(columns) < box.side:
+    if len(rows) > 1 or not _takes_flat(box) or size_of(columns) < box.per_line:
         return False
     panel = _staged(box)
-    narrow = panel is None or size_of(tuple(x for x in box.axes if x.name in panel.columns)) < box.side
-    return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.side
+    narrow = panel is None or size_of(tuple(x for x in box.axes if x.name in panel.columns)) < box.per_line
+    return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.per_line
 
 
-def _staged(box: TransposeBox) -> Schedule | None:
+def _staged(box: StridedBox) -> Schedule | None:
     """Streamed through a buffer, for any alignment of result rows."""
-    rows = tuple(box.chain(box.row, "dst", (box.column,)))
-    columns = tuple(box.chain(box.column, "src", rows))
+    rows = joined_rows(box)
+    columns = joined_columns(box, rows)
     r, c = size_of(rows), size_of(columns)
-    block = box.block(r, c)
+    block = block_for(box, r, c)
     if block is None:
         return None
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
-    fitting = [p for p in prefixes(list(rows)) if size_of(p) * box.width * box.side <= DENSE_BYTES]
-    if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.side:
+    fitting = [p for p in prefixes(rows) if size_of(p) * box.width * box.per_line <= DENSE_BYTES]
+    if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.per_line:
         # A panel of lines would have too few columns; stage a dense part of each result row instead.
         rows = fitting[-1]
-        return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
-    if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
+        return _dense(box, rows, joined_columns(box, rows), stream=True)
+    if r >= box.per_line and (long or r * box.width * box.per_line > DENSE_BYTES):
         if block == "64x64" and (_fills_flat(box) or (_crowded(box) and _takes_flat(box))):
             block = "16x64"
         lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else PANEL_LINES
-        tiles = _tiles(lines * box.side, PANEL_COLUMNS)
+        tiles = _tiles(lines * box.per_line, PANEL_COLUMNS)
         return _transpose(box, rows, columns, block, *tiles, Stage(), Stream("headed"))
     return _dense(box, rows, columns, stream=True)
 
 
-def _crowded(box: TransposeBox) -> bool:
+def _crowded(box: StridedBox) -> bool:
     """Whether source rows share sets of an L1 cache with few ways."""
     pitch = abs(box.row.src)
     distance = min(pitch % SET_BYTES, -pitch % SET_BYTES)
     return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
-def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:
+def _dense(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:
     """Dense panels of as many full column digits as fit, or of a part of the first; None if too short."""
     run = size_of(rows) * box.width
-    most = max(DENSE_BYTES // run, box.side)
+    most = max(DENSE_BYTES // run, box.per_line)
     if columns[0].dst != run:
         most = min(most, PADDED_COLUMNS)
     kept = 1
     while kept < len(columns) and size_of(columns[: kept + 1]) <= most:
         kept += 1
     columns = columns[:kept]
-    block = box.block(size_of(rows), size_of(columns))
+    block = block_for(box, size_of(rows), size_of(columns))
     if block is None:
         return None
     if block == "64x64" and _fills_flat(box):
         block = "16x64"
     if kept == 1:
         most = min(most, PANEL_BYTES // run)
-    wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
+    wide = size_of(columns) if kept > 1 else max(most // box.per_line * box.per_line, box.per_line)
     if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= DENSE_BYTES:
         wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
     how = Tile("column", wide, "panel"), Stage(), Stream("headed" if stream else "aligned")
@@ -269,7 +270,7 @@ def _dense(box: TransposeBox, rows: Axes, columns: Axes, *, stream: bool) -> Sch
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
 
-def _layered(box: TransposeBox, cut: Schedule, rows: Axes, columns: Axes) -> Schedule:
+def _layered(box: StridedBox, cut: Schedule, rows: Axes, columns: Axes) -> Schedule:
     """Put several tiles in one buffer if their result rows are contiguous: this makes longer runs."""
     row_bytes, in_order = size_of(rows) * box.width, size_of(rows) < cut.lanes["row"]
     run, _ = joined_run(row_bytes, [(x.extent, x.dst) for x in columns], in_order=in_order)
@@ -282,11 +283,11 @@ def _layered(box: TransposeBox, cut: Schedule, rows: Axes, columns: Axes) -> Sch
     return replace(cut, loops=loops, directives=(panel, *cut.directives))
 
 
-def _cached(box: TransposeBox) -> Schedule | None:
+def _cached(box: StridedBox) -> Schedule | None:
     """Blocks stored in place through the cache; rows shorter than a line are staged."""
-    side, best = box.side, None
-    for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
-        columns = tuple(box.chain(box.column, "src", rows))
+    side, best = box.per_line, None
+    for rows in prefixes(joined_rows(box)):
+        columns = joined_columns(box, rows)
         r, c = size_of(rows), size_of(columns)
         filled = _filled(r, side) * _filled(c, side if c >= side else max(side // 4, 1))
         key = filled, min(r, side), -len(rows)
@@ -295,7 +296,7 @@ def _cached(box: TransposeBox) -> Schedule | None:
     if best is None:
         return None
     _, rows, columns = best
-    block = box.block(size_of(rows), size_of(columns))
+    block = block_for(box, size_of(rows), size_of(columns))
     if block is None:
         return None
     if size_of(rows) < side:
@@ -306,19 +307,19 @@ def _cached(box: TransposeBox) -> Schedule | None:
     return _transpose(box, rows, columns, block, *_tiles(TILE_LINES * side, TILE_LINES * side))
 
 
-def _fills_flat(box: TransposeBox) -> bool:
+def _fills_flat(box: StridedBox) -> bool:
     """Whether panels are filled in blocks of few source rows."""
     most = FLAT_BYTES if machine().registers >= MANY_REGISTERS else FLAT_BYTES_OF_FEW
     return box.width <= most and _takes_flat(box)
 
 
-def _takes_flat(box: TransposeBox) -> bool:
+def _takes_flat(box: StridedBox) -> bool:
     """Whether registers can transpose 16x64 blocks of its elements."""
     taken = instruction("transposed").shapes[8 * box.width]
-    return box.is_special and block_shape(box.width, "16x64") in taken
+    return takes_special_blocks(box) and block_shape(box.width, "16x64") in taken
 
 
-def _needs_wide_blocks(box: TransposeBox) -> bool:
+def _needs_wide_blocks(box: StridedBox) -> bool:
     """Whether rows share so many cache sets that a line must be used completely while it is there.
 
     Otherwise narrow blocks, row by row, are faster (Zen 4, 2026-11, shares of memcpy): u16 1280x1280 0.58 and

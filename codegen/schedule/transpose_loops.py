@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis
+from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile, Reorder, Stage, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import Joined, Schedule, TileSize, VectorSize
-from codegen.schedule.transpose_box import DENSE_BYTES, TransposeBox
+from codegen.schedule.transpose_blocks import DENSE_BYTES, block_directives, block_for
 from codegen.schedule.transpose_tiles import given_size, panel_tiles, tiles_of_lines
 
 SHARING_BYTES = 1024
@@ -26,7 +26,7 @@ MANY_REGISTERS = 32
 times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
-def scheduled(box: TransposeBox, cut: Schedule, threads: int, size: VectorSize | None) -> Schedule:
+def scheduled(box: StridedBox, cut: Schedule, threads: int, size: VectorSize | None) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
     if cut.dense and isinstance(size, TileSize):
         cut = _with_columns(box, cut, size.columns)
@@ -40,7 +40,7 @@ def scheduled(box: TransposeBox, cut: Schedule, threads: int, size: VectorSize |
     return replace(cut, outer=outer, sized=given, split=False)
 
 
-def shares_sets(box: TransposeBox, distance: int) -> bool:
+def shares_sets(box: StridedBox, distance: int) -> bool:
     """Whether the rows of either side are a multiple of a distance apart."""
     return any(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))
 
@@ -53,7 +53,7 @@ TRIPS_PER_THREAD = 8
 """Trips of the parallel loop for each thread, so that shares are about even."""
 
 
-def _with_loops(box: TransposeBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
+def _with_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
     """The cut with its loops around blocks, and the order of the blocks.
 
     Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
@@ -71,7 +71,7 @@ def _with_loops(box: TransposeBox, cut: Schedule, others: list[Axis], threads: i
         cut = cut.changed(PrefetchTile())
     if cut.staged:
         outer = *_in_order(steps, threads), row.index
-        return in_blocks(cut, outer, along_rows=cut.lanes["row"] < box.side)
+        return in_blocks(cut, outer, along_rows=cut.lanes["row"] < box.per_line)
     tall = int_size(row.size)
     steps[row.index] = _row_step(tuple(map(box.axis, cut.rows)), tall), -(-rows // tall)
     innermost = () if cut.stream else (row.index, *(x.index for x in across))
@@ -96,7 +96,7 @@ def in_blocks(
     return cut.changed(order, *[Diagonal()] * diagonal, without=(Diagonal,))
 
 
-def _with_panel_loops(box: TransposeBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
+def _with_panel_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
     """The same for panels of short result rows; a loop over one panel is innermost."""
     steps, (_, columns), (_, wide) = _steps(others), cut.counts(box.extents), cut.tile(box.extents)
     for x in cut.tiles("layer"):
@@ -109,7 +109,7 @@ def _with_panel_loops(box: TransposeBox, cut: Schedule, others: list[Axis], thre
     return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
 
 
-def _with_columns(box: TransposeBox, cut: Schedule, columns: int) -> Schedule:
+def _with_columns(box: StridedBox, cut: Schedule, columns: int) -> Schedule:
     """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
 
     Panels keep more digits if blocks would not be full otherwise.
@@ -121,16 +121,18 @@ def _with_columns(box: TransposeBox, cut: Schedule, columns: int) -> Schedule:
             column, (row, _) = Joined("column", cut.columns[:kept]), cut.loops[-2:]
             fewer = replace(cut, loops=(row, column))
             wide = fewer.counts(box.extents)[1]
-            block = box.block(rows, wide)
+            block = block_for(box, rows, wide)
             if block is None:
                 break
-            cut = fewer.changed(Tile("column", wide, "panel"), *box.blocks(block), without=(LanesBeyond,))
+            cut = fewer.changed(
+                Tile("column", wide, "panel"), *block_directives(box.width, block), without=(LanesBeyond,)
+            )
             if wide <= columns:
                 break
     layers = (replace(x, size=min(cut.together, most or cut.together)) for x in cut.tiles("layer"))
     if len(cut.columns) > 1:
         return cut.changed(*cut.tiles("column"), *layers)
-    most = max(DENSE_BYTES // (rows * box.width) // box.side * box.side, box.side)
+    most = max(DENSE_BYTES // (rows * box.width) // box.per_line * box.per_line, box.per_line)
     return cut.changed(Tile("column", min(columns, most), "panel"), *layers)
 
 
@@ -162,7 +164,7 @@ def _requests(row_bytes: int) -> int:
     return -(-touched * LINE_BYTES // row_bytes)
 
 
-def _runs_along_rows(box: TransposeBox, cut: Schedule) -> bool:
+def _runs_along_rows(box: StridedBox, cut: Schedule) -> bool:
     """By rows, except for blocks of large elements: diagonally where rows of either side share cache sets.
 
     Blocks by rows fill the lines of a result row one after the other. Blocks of bytes are so large that the
@@ -187,18 +189,18 @@ def _runs_along_rows(box: TransposeBox, cut: Schedule) -> bool:
     return not wide or (box.width <= 2 and not box.converts)
 
 
-def _has_wide_blocks(box: TransposeBox, cut: Schedule) -> bool:
+def _has_wide_blocks(box: StridedBox, cut: Schedule) -> bool:
     """Whether blocks have lines of both sides."""
-    return min(cut.lanes.values()) == box.side
+    return min(cut.lanes.values()) == box.per_line
 
 
-def _single_lines_wait(box: TransposeBox, cut: Schedule) -> bool:
+def _single_lines_wait(box: StridedBox, cut: Schedule) -> bool:
     """Whether result rows share cache sets, and the first cache holds a line of each source row of a tile."""
     sets = SET_BYTES // max(gcd(box.row.src, SET_BYTES), LINE_BYTES)
     return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile(box.extents)[0]
 
 
-def _nearly_shares_sets(box: TransposeBox) -> bool:
+def _nearly_shares_sets(box: StridedBox) -> bool:
     """Whether result rows share cache sets and begin at different offsets in their lines."""
     pitch = abs(box.column.dst)
     return 0 < min(pitch % ALIAS_BYTES, -pitch % ALIAS_BYTES) < LINE_BYTES

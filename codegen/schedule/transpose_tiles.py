@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.strided_box import Axis
+from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.directives import Tile
 from codegen.schedule.schedule import LOOPS_END, GivenSize, Schedule, TileSize, VectorSize
-from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
+from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS, size_of
 
 MOST_PANEL_LINES = 16
 """Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
@@ -23,7 +23,7 @@ MOST_EVEN = 4
 
 
 def panel_tiles(
-    box: TransposeBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
+    box: StridedBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
 ) -> tuple[Tile, ...]:
     """Panels of short result rows, which are sized by their columns, or by joined digits and layers.
 
@@ -37,10 +37,10 @@ def panel_tiles(
         if cut.layers:
             together = max(1, min(together, tiles * box.axis(*cut.layers).extent // wanted))
         elif len(cut.columns) == 1 and tiles * -(-columns // wide) < wanted:
-            wide = max(_rounded(-(-columns * tiles // wanted), box.side), box.side)
+            wide = max(_rounded(-(-columns * tiles // wanted), box.per_line), box.per_line)
     if not given:
         wide = -(-columns // -(-columns // wide))
-    wide = _rounded(wide, box.side) if given else min(_rounded(wide, box.side), columns)
+    wide = _rounded(wide, box.per_line) if given else min(_rounded(wide, box.per_line), columns)
     strips: tuple[Tile, ...] = ()
     if size is not None and not isinstance(size, TileSize) and not cut.short:
         unit = cut.lanes["column"]
@@ -55,7 +55,7 @@ def panel_tiles(
 
 
 def tiles_of_lines(
-    box: TransposeBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
+    box: StridedBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
 ) -> tuple[Tile, ...]:
     """Tiles that are stored in place, or go through panels of long result rows, rounded up to full lines.
 
@@ -66,7 +66,7 @@ def tiles_of_lines(
     others  the axes that are neither rows nor columns nor layers
     size    that of the caller
     """
-    side, (all_rows, all_columns) = box.side, cut.counts(box.extents)
+    side, (all_rows, all_columns) = box.per_line, cut.counts(box.extents)
     rows, columns = cut.tile(box.extents)
     if isinstance(size, TileSize):
         rows, columns = size.rows, size.columns
@@ -94,11 +94,11 @@ def tiles_of_lines(
 
 
 def _super_vectors(
-    box: TransposeBox, cut: Schedule, tile: tuple[int, int], size: tuple[int, int]
+    box: StridedBox, cut: Schedule, tile: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Super-vectors of a size, rounded up to full blocks, and the tiles that contain them or are in them."""
-    lanes, most = cut.lanes, (MOST_PANEL_LINES * box.side, PANEL_COLUMNS)
-    rows, columns = _rounded(size[0], box.side if cut.staged else lanes["row"]), lanes["column"]
+    lanes, most = cut.lanes, (MOST_PANEL_LINES * box.per_line, PANEL_COLUMNS)
+    rows, columns = _rounded(size[0], box.per_line if cut.staged else lanes["row"]), lanes["column"]
     rows = min(rows, most[0]) if cut.staged else rows
     if cut.short:
         return (rows, columns), (rows, columns)
@@ -112,7 +112,7 @@ def _super_vectors(
     return (rows, columns), (min(rows, tile[0]), min(columns, tile[1]))
 
 
-def given_size(box: TransposeBox, cut: Schedule, size: VectorSize) -> GivenSize:
+def given_size(box: StridedBox, cut: Schedule, size: VectorSize) -> GivenSize:
     """The size used instead of the caller's, in elements of the box."""
     if isinstance(size, TileSize):
         rows, columns = cut.tile(box.extents)

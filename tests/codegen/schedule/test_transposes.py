@@ -13,7 +13,6 @@ from codegen.passes.make_nest import make_nest
 from codegen.schedule.check_nest import check_nest
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.schedule import TileSize, VectorSize
-from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import scheduled
 
 SIZES: tuple[VectorSize | None, ...] = (None, 48, (32, 256), (1 << 12, 40), TileSize(64, 200))
@@ -43,7 +42,7 @@ def test_schedules_are_scheduled_as_themselves(seed: int) -> None:
     for size, threads, stream in product((None, TileSize(64, 200)), (1, 4), (False, True)):
         found = transpose_schedule(box, stream=stream, threads=threads, size=size)
         if found:
-            again = scheduled(TransposeBox.of(box), found, threads, size)
+            again = scheduled(box, found, threads, size)
             assert str(again) == str(found), (box, size, threads)
             assert found.changed(*found.directives) == found
 

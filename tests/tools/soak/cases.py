@@ -30,7 +30,7 @@ from codegen.schedule import (
     choose_stages,
     choose_tables,
     choose_transpose,
-    transpose_box,
+    transpose_blocks,
 )
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits
@@ -102,7 +102,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
     (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
     (choose_transpose, "DENSE_BYTES", (1, 1000)),
-    (transpose_box, "MOST_JOINED", (1, 8, 100)),
+    (transpose_blocks, "MOST_JOINED", (1, 8, 100)),
     (choose_transpose, "TILE_LINES", (2, 3)),
     (choose_transpose, "PANEL_COLUMNS", (16, 128)),
     (choose_transpose, "PANEL_LINES", (1, 2)),
