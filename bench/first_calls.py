@@ -26,7 +26,7 @@ from codegen import TilejitError
 from codegen.backend import build
 from codegen.backend.store import default_store
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+from codegen.schedule.machine import STREAM_BYTES
 from codegen.support.cpu import cpu_level
 
 
@@ -57,7 +57,7 @@ def main(
     """Compile the kernels of every case into a separate store, and list the slowest."""
     with tempfile.TemporaryDirectory() as directory:
         os.environ["TILEJIT_CACHE_DIR"] = directory
-        remember(default_store(), DEFAULT_THRESHOLDS, cpu_level().name)
+        remember(default_store(), STREAM_BYTES, cpu_level().name)
         calls = measured([*SUITES] if suites == ALL else suites.split(","), seconds)
     print_table(calls, most)
 

@@ -128,8 +128,8 @@ if _TYPE_CHECKING:
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
-    from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
-    from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
+    from codegen.pipeline.calibrate import remembered_stream_bytes as remembered_stream_bytes
+    from codegen.pipeline.calibrate import streamed_from as streamed_from
     from codegen.pipeline.compile_staging import compile_stage as compile_stage
     from codegen.pipeline.compile_staging import outgrows_caches as outgrows_caches
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
@@ -308,7 +308,7 @@ _HOMES = {
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",
-    "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
+    "pipeline.calibrate": "CALIBRATED_FROM_BYTES streamed_from remembered_stream_bytes",
     "pipeline.compile_staging": "compile_stage outgrows_caches",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",

@@ -1,7 +1,7 @@
-"""Thresholds of this machine: measured once, with the loops of a real copy, and kept in the store.
+"""The size from which copies stream: measured once, with the loops of a real copy, and kept in the store.
 
 The first copy of 4 MiB or more is measured for, unless the store cannot keep the result. Nothing was planned
-by other thresholds before, so a later process with the same copies finds all of their kernels in the store.
+by another size before, so a later process with the same copies finds all of their kernels in the store.
 If several processes measure at the same time, the first note stays.
 """
 
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, default_store
 from codegen.backend.store_key import compiler_digest
 from codegen.runtime.kernel import copy_operands, native
-from codegen.schedule.machine import machine
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.machine import STREAM_BYTES, machine
 from codegen.support.cpu import cpu_level, cpu_name
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
@@ -43,21 +42,24 @@ WORTH = 0.95
 """Streaming must take less than this fraction of the time, because its output is in no cache afterwards."""
 
 NOTED_BYTES = range(1 << 20, 1 << 30)
-"""Thresholds that are valid in a note."""
+"""Sizes that are valid in a note."""
 
 Measure = Callable[[bool, int], float]
 """Seconds of one copy, given whether it streams and its footprint in bytes."""
 
-_known: Thresholds | None = None
+_known: int | None = None
 
 
-def machine_thresholds(footprint: int) -> Thresholds:
-    """The thresholds for a copy that reads and writes `footprint` bytes; the first large one measures."""
+def streamed_from(footprint: int) -> int:
+    """The size in bytes from which copies stream, for one that reads and writes `footprint` bytes.
+
+    The first large one measures.
+    """
     global _known
     if (given := machine().stream_bytes) is not None:
-        return Thresholds(stream_bytes=given)
+        return given
     if footprint < CALIBRATED_FROM_BYTES:
-        return DEFAULT_THRESHOLDS
+        return STREAM_BYTES
     if _known is None:
         with compiler_lock:  # the one lock that a fork waits for
             if _known is None:
@@ -65,33 +67,33 @@ def machine_thresholds(footprint: int) -> Thresholds:
     return _known
 
 
-def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
-    """The stored thresholds, or newly measured ones, which are then stored; `trial` allocates the memory."""
-    known = remembered_thresholds(store)
+def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> int:
+    """The stored size, or a newly measured one, which is then stored; `trial` allocates the memory."""
+    known = remembered_stream_bytes(store)
     if known is not None:
         return known
     if not store.is_writable:
-        return DEFAULT_THRESHOLDS
+        return STREAM_BYTES
     try:
-        found = Thresholds(stream_bytes=stream_threshold(trial()))
+        found = stream_threshold(trial())
     except (ImportError, KernelError, MemoryError):
-        return DEFAULT_THRESHOLDS
-    earlier = remembered_thresholds(store)
+        return STREAM_BYTES
+    earlier = remembered_stream_bytes(store)
     if earlier is None:
         remember(store, found, cpu_level().name)
     return earlier or found
 
 
-def remembered_thresholds(store: KernelStore) -> Thresholds | None:
-    """The stored thresholds of this machine, or None."""
+def remembered_stream_bytes(store: KernelStore) -> int | None:
+    """The stored size of this machine, or None."""
     facts = store.get_note(_note_name(store, cpu_level().name)) or {}
     size = facts.get("stream_bytes")
-    return Thresholds(stream_bytes=size) if type(size) is int and size in NOTED_BYTES else None
+    return size if type(size) is int and size in NOTED_BYTES else None
 
 
-def remember(store: KernelStore, thresholds: Thresholds, level: str) -> None:
-    """Store the thresholds of this machine at a CPU level."""
-    store.put_note(_note_name(store, level), {"stream_bytes": thresholds.stream_bytes})
+def remember(store: KernelStore, stream_bytes: int, level: str) -> None:
+    """Store the size of this machine at a CPU level."""
+    store.put_note(_note_name(store, level), {"stream_bytes": stream_bytes})
 
 
 def _note_name(store: KernelStore, level: str) -> str:

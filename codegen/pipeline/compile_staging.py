@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from codegen.ir.strided_box import StridedBox
-from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.calibrate import streamed_from
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
@@ -14,9 +14,9 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import launch_of, step_of
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_requests import request_boxes, request_schedule
+from codegen.schedule.machine import ALWAYS_STREAM, NEVER_STREAM
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.staging import StageCopy, Staging
-from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM
 
 
 def compile_staging(staging: Staging, direct: CopyProgram) -> StagedProgram:
@@ -31,7 +31,7 @@ def compile_staging(staging: Staging, direct: CopyProgram) -> StagedProgram:
 def compile_stage(stage: StageCopy) -> CopyProgram:
     """The program of a stage."""
     options = CopyOptions(
-        thresholds=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
+        stream_bytes=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
         virtual_vector_size=stage.virtual_vector_size,
         into_cache=stage.into_cache,
         pick=partial(_numbered, stage.candidate) if stage.candidate else None,
@@ -55,4 +55,4 @@ def _requests(inwards: CopyProgram) -> tuple[Launch, ...]:
 
 def outgrows_caches(footprint: int) -> bool:
     """Whether a copy that reads and writes `footprint` bytes in total should write past the caches."""
-    return footprint >= machine_thresholds(footprint).stream_bytes
+    return footprint >= streamed_from(footprint)

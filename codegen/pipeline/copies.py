@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
@@ -28,12 +27,13 @@ from codegen.pipeline.steps import launch_of, step_of, with_alternative, with_gi
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
-from codegen.schedule.choose import choose, goes_past_cache, simplest
+from codegen.schedule.choose import choose, simplest
 from codegen.schedule.choose_cache_blocks import cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.schedule import Schedule, TileSize, VectorSize
 from codegen.support.dataclasses import dataclass
@@ -124,11 +124,10 @@ class _Maker:
         given = self.options
         if converts or given.schedule or given.virtual_vector_size or given.specialize != STRUCTURE:
             return (None,)
-        how: dict[str, Any] = {"footprint": self.footprint, "padded": self.padding is not None}
-        how["thresholds"] = self.options.thresholds
+        when, padded = self._conditions(), self.padding is not None
         if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
-            return joined_candidates(self.boxed, **how)
-        return (choose_joined(self.boxed, **how),)
+            return joined_candidates(self.boxed, when, padded=padded)
+        return (choose_joined(self.boxed, when, padded=padded),)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
@@ -173,7 +172,7 @@ class _Maker:
 
     def _fold(self, made: StridedBox, box: Box) -> Box:
         """Turn outer loops into tables if there are more than any kernel has."""
-        past_cache = not self.simple and goes_past_cache(made, self.footprint, self.options.thresholds)
+        past_cache = not self.simple and self._conditions().go_past_cache(made)
         folded = table_axes(made, past_cache=past_cache)
         if not folded:
             return box
@@ -190,11 +189,11 @@ class _Maker:
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         if self.simple:
             return (box,)
-        options = self.options.threads, self.footprint, self.options.thresholds
-        cuts = choose_cuts(box, *options)
+        when = self._conditions()
+        cuts = choose_cuts(box, when)
         if self.in_blocks and self.options.virtual_vector_size is None and not self.options.schedule:
             first, *_ = run_passes(SPLIT, box, cuts)
-            if blocks := cache_blocks(box, first, *options):
+            if blocks := cache_blocks(box, first, when):
                 return run_passes(BLOCK, box, blocks, self.observe)
         return run_passes(SPLIT, box, cuts, self.observe)
 
@@ -218,14 +217,18 @@ class _Maker:
         return found
 
     def _choose(self, box: StridedBox) -> Schedule:
-        how: dict[str, Any] = {"threads": self.options.threads, "footprint": self.footprint}
-        how |= {"thresholds": self.options.thresholds, "virtual_vector_size": self._vector_size(box)}
-        how["into_cache"] = self.options.into_cache
+        when = self._conditions(box)
         pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
         if pick is None:
-            return choose(box, **how)
-        several = candidates(box, **how)
+            return choose(box, when)
+        several = candidates(box, when)
         return pick(box, several) if len(several) > 1 else several[0]
+
+    def _conditions(self, box: StridedBox | None = None) -> Conditions:
+        """What schedules depend on: of a box, its super-vectors as well."""
+        given = self.options
+        size = self._vector_size(box) if box else None
+        return Conditions(given.threads, self.footprint, given.stream_bytes, size, given.into_cache)
 
     def _merged(self, box: StridedBox) -> int:
         """Elements of the copy in an element of the box."""
@@ -254,8 +257,7 @@ class _Maker:
             return with_given_schedule(launch, chosen._launch(box, schedule, tables))
         return with_alternative(
             launch,
-            self._vector_size(box),
-            self.options.threads,
+            self._conditions(box),
             lambda strip, other: self._misaligned_launch(strip, other, tables),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.machine import STREAM_BYTES
 from codegen.support.dataclasses import dataclass
 
 if TYPE_CHECKING:  # a stored program loads no schedules
@@ -38,7 +38,7 @@ class CopyOptions:
         virtual_vector_size: elements that move at a time: one number, rows and columns, or None.
         specialize: "structure" makes kernels that many shapes share, "sizes" makes every extent and stride a
             literal.
-        thresholds: the sizes from which copies bypass the cache.
+        stream_bytes: the least footprint of copies that are stored past the cache.
         into_cache: whether the destination is in cache and the source is not.
         pick: picks one of several schedules by measuring them; without it the choice is a guess.
         pick_copy: picks one of several programs: all boxes in one launch, or box by box.
@@ -48,7 +48,7 @@ class CopyOptions:
     threads: int = 1
     virtual_vector_size: VectorSize | None = None
     specialize: str = STRUCTURE
-    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    stream_bytes: int = STREAM_BYTES
     into_cache: bool = False
     pick: Pick | None = None
     pick_copy: PickCopy | None = None

@@ -9,7 +9,7 @@ from functools import partial
 from codegen.frontend.box_copy import copied_box
 from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
-from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.calibrate import streamed_from
 from codegen.pipeline.compile_staging import compile_stage, compile_staging, outgrows_caches
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
@@ -41,7 +41,7 @@ def staged_copy(
     pick      picks one of the programs in one pass and in two; without it the choice is a guess
     """
     src, dst = direct.src, direct.dst
-    options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint_bytes(src, dst)))
+    options = CopyOptions(threads=threads, stream_bytes=streamed_from(footprint_bytes(src, dst)))
     request = CopyRequest(src, dst, source, target, padding=padding, options=options, apart=True)
     return planned(lambda: _staged(direct, request, permuted, pick), lambda: None, request)
 

@@ -24,6 +24,7 @@ from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
 from codegen.schedule.choose import misaligned
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import (
     CopyNest,
     group_table,
@@ -34,7 +35,7 @@ from codegen.schedule.copy_nest import (
 from codegen.schedule.directives import Gather, Prefetch, Vectorize
 from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
-from codegen.schedule.schedule import COLUMNS, ROWS, Schedule, VectorSize
+from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
@@ -268,13 +269,13 @@ def proven(launch: Launch) -> Launch:
 
 
 def with_alternative(
-    launch: Launch, size: VectorSize | None, threads: int, make: Callable[[StridedBox, Schedule], Launch]
+    launch: Launch, when: Conditions, make: Callable[[StridedBox, Schedule], Launch]
 ) -> Launch:
     """The launch with a fallback for destinations that are not aligned to a cache line.
 
     Its schedule is chosen for the box of the launch, which is strip-mined for it as it says.
     """
-    otherwise = misaligned(launch.step.schedule, launch.step.box, size, threads)
+    otherwise = misaligned(launch.step.schedule, launch.step.box, when)
     if otherwise is None:
         return launch
     strips = run_passes(STRIP, launch.step.box, otherwise)

@@ -24,6 +24,7 @@ from codegen.pipeline.steps import launch_of, reach_of, step_of, with_alternativ
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import Cache
@@ -257,7 +258,7 @@ def _launch(
     """A launch with its kernel and tables already built, so that no thread waits for another."""
     launch = launch_of(step_of(box, schedule, specialize=specialize), bounds)
     launch = with_alternative(
-        launch, None, threads, lambda strip, other: _launch(strip, other, bounds, specialize, threads)
+        launch, Conditions(threads), lambda strip, other: _launch(strip, other, bounds, specialize, threads)
     )
     _ = launch.step.kernel.call
     launch.prepare()

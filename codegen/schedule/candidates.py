@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
@@ -16,8 +15,6 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
     around_blocks,
     choose,
-    goes_past_cache,
-    is_far,
     loop_schedule,
     outer_loops,
 )
@@ -28,10 +25,10 @@ from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.directives import Ahead, Directive, PrefetchTile, Reorder, Stage, Tile, Vectorize
 from codegen.schedule.loops import int_size
-from codegen.schedule.schedule import MOST_LOOPS, Schedule, VectorSize
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.schedule import MOST_LOOPS, Schedule
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, scheduled
 
 MOST_CANDIDATES = 24
@@ -46,15 +43,7 @@ LEAST_RUN_BYTES = 16
 """Runs that were widened to elements of at least this size are also measured as runs."""
 
 
-def candidates(
-    box: StridedBox,
-    *,
-    threads: int = 1,
-    footprint: int = 0,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    virtual_vector_size: VectorSize | None = None,
-    into_cache: bool = False,
-) -> tuple[Schedule, ...]:
+def candidates(box: StridedBox, when: Conditions) -> tuple[Schedule, ...]:
     """At most MOST_CANDIDATES distinct schedules, the most promising first; the first is that of `choose`.
 
     Other methods come first: stores, staging, inner loops. Then each decision is changed separately. Fills
@@ -62,31 +51,24 @@ def candidates(
     """
     if box.blocks:
         block = box.one_block
-        of_a_block = candidates(block, footprint=2 * block.size_bytes, thresholds=thresholds)
-        return tuple(around_blocks(schedule, box, threads) for schedule in of_a_block)
-    how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
-    how |= {"virtual_vector_size": virtual_vector_size, "into_cache": into_cache}
-    first, plain = choose(box, **how), choose(box, **how, shuffles=False)
+        of_a_block = candidates(block, when.of_block(block))
+        return tuple(around_blocks(schedule, box, when.threads) for schedule in of_a_block)
+    first, plain = choose(box, when), choose(box, when, shuffles=False)
     if box.source is None or box.entries:
         return (first,)
-    past_cache = goes_past_cache(box, footprint, thresholds)
-    others = _transposes if plain.order else _inner_loops
-    found = others(box, plain, threads, virtual_vector_size, past_cache=past_cache)
-    far = is_far(box, footprint, thresholds)
-    shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads, far=far)
+    found = (_transposes if plain.order else _inner_loops)(box, plain, when)
+    shuffle = None if when.size else shuffle_beside(box, plain, when)
     shuffles = [shuffle] if shuffle else []
     return tuple(dict.fromkeys([first, plain, *shuffles, *found]))[:MOST_CANDIDATES]
 
 
-def joined_candidates(
-    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds
-) -> tuple[JoinedBoxes | None, ...]:
+def joined_candidates(copy: BoxedCopy, when: Conditions, *, padded: bool) -> tuple[JoinedBoxes | None, ...]:
     """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 
     One launch that gathers segments, or one that copies chunks with either kind of stores, which may
     prefetch at other distances; None is a launch for each box, whose schedules are `candidates`.
     """
-    first = choose_joined(copy, padded=padded, footprint=footprint, thresholds=thresholds)
+    first = choose_joined(copy, when, padded=padded)
     found = [first, None, in_segments(copy, padded=padded)]
     chunks = [in_chunks(copy, padded=padded, stream=stream) for stream in (False, True)]
     found += chunks
@@ -97,40 +79,39 @@ def joined_candidates(
     return tuple(dict.fromkeys(found))
 
 
-def _inner_loops(
-    box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
-) -> Iterator[Schedule]:
+def _inner_loops(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[Schedule]:
     """Other orders of the loops and other stores, then other inner loops and strips."""
+    past_cache = when.go_past_cache(box)
     inner = inner_loops(box, past_cache=past_cache) or short_loops(box)
-    yield from _orders(box, inner, threads, size)
+    yield from _orders(box, inner, when)
     yield from _distances(first, prod(box.axis(name).extent for name in first.inner if name in box.extents))
     if inner.joined("row"):
         if inner.joins_rows:
             column, row = (box.axis(inner.joined(name)[0]) for name in ("column", "row"))
-            yield from _orders(box, packed_rows(box, column, row, inner.packed, ()), threads, size)
+            yield from _orders(box, packed_rows(box, column, row, inner.packed, ()), when)
         if first.joined("groups"):
             outer = outer_loops(box, inner.inner)
-            yield loop_schedule(box, inner, outer, threads, size, stream=True, grouped=False)
+            yield loop_schedule(box, inner, outer, when, stream=True, grouped=False)
         for stream in (False, True):
             for cut in methods(box, stream=stream):
-                yield scheduled(box, cut, threads, size)
+                yield scheduled(box, cut, when)
     if any(x.table for x in inner.loops):
-        yield from _orders(box, elements(box), threads, size)
+        yield from _orders(box, elements(box), when)
     full_bytes = first.moves_elements and not inner.joined("row") and not box.converts and box.unit_bits == 8
-    loops = len(box.axes) + (size is not None)  # a loop over strips of the caller's size
+    loops = len(box.axes) + (when.size is not None)  # a loop over strips of the caller's size
     if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= MOST_LOOPS:
         narrow = in_bytes(box)
         runs = inner_loops(narrow, past_cache=past_cache) or short_loops(narrow)
-        for schedule in _orders(narrow, runs, threads, size):
+        for schedule in _orders(narrow, runs, when):
             yield replace(schedule, in_bytes=True)
 
 
-def _orders(box: StridedBox, inner: InnerLoops, threads: int, size: VectorSize | None) -> Iterator[Schedule]:
+def _orders(box: StridedBox, inner: InnerLoops, when: Conditions) -> Iterator[Schedule]:
     """Inner loops with the outer ones in the order of either side, with both kinds of stores."""
     outer = outer_loops(box, inner.inner)
     for order in (outer, by_source(outer)):
         for stream in (False, True) if inner.streams else (False,):
-            yield loop_schedule(box, inner, order, threads, size, stream=stream)
+            yield loop_schedule(box, inner, order, when, stream=stream)
 
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
@@ -159,23 +140,21 @@ def _at_distance(schedule: Schedule, distance: int) -> Schedule:
     return replace(schedule, directives=tuple(y for x in schedule.directives for y in changed(x)))
 
 
-def _transposes(
-    box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
-) -> Iterator[Schedule]:
+def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[Schedule]:
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
     if first.split:
         yield replace(first, split=False)
     for stream in (True, False):
         for method in methods(box, stream=stream):
-            yield scheduled(box, method, threads, size)
+            yield scheduled(box, method, when)
     if first.stream and (first.dense or not first.staged):
         kept = [Stream("aligned")] * first.dense
-        yield scheduled(box, first.changed(*kept, without=(Stream,)), threads, size)
+        yield scheduled(box, first.changed(*kept, without=(Stream,)), when)
     if min(first.counts(box.extents)) < LANE_BYTES // box.width:
         inner = short_loops(box)
-        yield loop_schedule(box, inner, outer_loops(box, inner.inner), threads, size, stream=False)
-    for changed in (*([] if size else _tiles(first, box.per_line)), *_blocks(box, first)):
-        yield scheduled(box, changed, threads, size)
+        yield loop_schedule(box, inner, outer_loops(box, inner.inner), when, stream=False)
+    for changed in (*([] if when.size else _tiles(first, box.per_line)), *_blocks(box, first)):
+        yield scheduled(box, changed, when)
     for same in _details(first):
         yield replace(same, split=False)
 

@@ -14,42 +14,25 @@ from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
+from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
 from codegen.schedule.directives import Groups, Reorder
 from codegen.schedule.limits import ROW_BUFFER_BYTES
-from codegen.schedule.machine import ALIAS_BYTES, machine
+from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.offset_tables import RowGroups
-from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule, VectorSize
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule
 from codegen.schedule.transpose_loops import shares_sets
 
 LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
-EDGE_PART = 128
-"""Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
-copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
-
 TRANSPOSED_SHARE, SHARING_SHARE = 3 / 4, 2 / 3
 """Transposes stream from this share of the threshold on; the second one if rows share cache sets."""
-
-FAR_SHARE = 2 / 5
-"""Shuffles prefetch from this share of the threshold on. Below, prefetches cost up to a quarter; above, most
-shuffles are 1.2 to 2.6 times as fast with them (30 shuffles of 1 to 85 MB, Zen 4, 2026-11)."""
 
 MOST_CACHED_ROWS = 32
 """Panels of up to this many rows, of a line or more, stay in cache if they fit there."""
 
 
-def choose(
-    box: StridedBox,
-    *,
-    threads: int = 1,
-    footprint: int = 0,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    virtual_vector_size: VectorSize | None = None,
-    shuffles: bool = True,
-    into_cache: bool = False,
-) -> Schedule:
+def choose(box: StridedBox, when: Conditions = DEFAULT_CONDITIONS, *, shuffles: bool = True) -> Schedule:
     """The schedule for one box.
 
     If both sides are contiguous along the same loop, the copy uses runs, which are reversed if the source
@@ -58,35 +41,25 @@ def choose(
     the destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled
     instead.
 
-    `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
-    elements of the box. Without `shuffles`, the schedule is that of the other methods. `into_cache` says that
-    the destination is in cache and the source is not.
+    Without `shuffles`, the schedule is that of the other methods.
     """
     if box.blocks:
         block = box.one_block
-        inside = choose(block, footprint=2 * block.size_bytes, thresholds=thresholds, shuffles=shuffles)
-        return around_blocks(inside, box, threads)
-    found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size, into_cache)
-    if not shuffles or virtual_vector_size:
+        return around_blocks(choose(block, when.of_block(block), shuffles=shuffles), box, when.threads)
+    found = _without_shuffles(box, when)
+    if not shuffles or when.size:
         return found
-    return shuffle_instead(box, found, threads, far=is_far(box, footprint, thresholds)) or found
+    return shuffle_instead(box, found, when) or found
 
 
-def _without_shuffles(
-    box: StridedBox,
-    threads: int,
-    footprint: int,
-    thresholds: Thresholds,
-    size: VectorSize | None,
-    into_cache: bool,
-) -> Schedule:
+def _without_shuffles(box: StridedBox, when: Conditions) -> Schedule:
     """The schedule of a box by the other methods."""
-    past_cache = goes_past_cache(box, footprint, thresholds)
+    past_cache = when.go_past_cache(box)
     inner = inner_loops(box, past_cache=past_cache)
     if inner is None or (past_cache and _begins_inside_lines(box, inner)):
-        found = transpose_schedule(box, stream=past_cache, threads=threads, size=size)
-        if not past_cache and streams_transposes(box, footprint, thresholds):
-            streamed = transpose_schedule(box, stream=True, threads=threads, size=size)
+        found = transpose_schedule(box, when, stream=past_cache)
+        if not past_cache and streams_transposes(box, when):
+            streamed = transpose_schedule(box, when, stream=True)
             found = streamed if streamed and _gains_by_streaming(box, streamed) else found
         if found is not None and not (inner and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
@@ -94,9 +67,9 @@ def _without_shuffles(
     stream, outer = past_cache and bool(inner.streams), outer_loops(box, inner.inner)
     if stream:
         outer = best_order(box, outer, inner.inner, reads_first=_packs_chunks(box, inner))
-    elif into_cache and (inner.packed == "src" or (inner.moves_bytes and box.source)):
+    elif when.into_cache and (inner.packed == "src" or (inner.moves_bytes and box.source)):
         outer = by_source(outer)  # whose next lines are prefetched, while those of the block are near anyway
-    return loop_schedule(box, inner, outer, threads, size, stream=stream)
+    return loop_schedule(box, inner, outer, when, stream=stream)
 
 
 def simplest(box: StridedBox) -> Schedule:
@@ -105,21 +78,18 @@ def simplest(box: StridedBox) -> Schedule:
     return Schedule(tuple(axis.name for axis in box.axes[:-1]), inner.loops, inner.directives)
 
 
-def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int) -> Schedule | None:
-    """The schedule for a destination that does not begin a line; None if it is the same.
-
-    `size` is the caller's size of super-vectors.
-    """
+def misaligned(schedule: Schedule, box: StridedBox, when: Conditions) -> Schedule | None:
+    """The schedule for a destination that does not begin a line; None if it is the same."""
     if schedule.order:
-        return misaligned_transpose(schedule, box, size, threads)
-    is_whole = not schedule.joined("groups") and not schedule.cuts and not size
+        return misaligned_transpose(schedule, box, when)
+    is_whole = not schedule.joined("groups") and not schedule.cuts and not when.size
     if not schedule.stream or schedule.packed != "src" or not is_whole:
         return None
     column, row = (box.axis(schedule.joined(name)[0]) for name in ("column", "row"))
     joined = joined_axes(box, row, column, "src", past_cache=True, on_lines=False)
     inner = packed_rows(box, column, row, "src", joined)
     outer = best_order(box, outer_loops(box, inner.inner), inner.inner)
-    found = loop_schedule(box, inner, outer, threads, None, stream=True, on_lines=False)
+    found = loop_schedule(box, inner, outer, when, stream=True, on_lines=False)
     return found if found.joined("groups") else None
 
 
@@ -145,13 +115,7 @@ def _has_long_digit(box: StridedBox) -> bool:
     return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= MOST_LOOPS
 
 
-def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
-    """Whether the copy is too large for the cache, and the box more than an edge of it."""
-    is_edge = not box.entries and EDGE_PART * box.size_bytes < footprint
-    return footprint >= thresholds.stream_bytes and not is_edge
-
-
-def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
+def streams_transposes(box: StridedBox, when: Conditions) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
     The threshold counts as half of the last cache if it is more than that, which one core seldom has alone.
@@ -159,18 +123,7 @@ def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) 
     (Zen 4, 2026-11): most are faster from these shares on, whether or not a call before left them in cache.
     """
     share = SHARING_SHARE if shares_sets(box, ALIAS_BYTES) else TRANSPOSED_SHARE
-    return goes_past_cache(box, footprint, share_of_cache(thresholds, share))
-
-
-def is_far(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
-    """Whether most lines that a shuffle reads are not in the second cache, so that prefetches pay."""
-    return goes_past_cache(box, footprint, share_of_cache(thresholds, FAR_SHARE))
-
-
-def share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
-    """Thresholds at a share of these, or of half of the last cache if that is less."""
-    most = min(thresholds.stream_bytes, machine().last_cache_bytes // 2 or thresholds.stream_bytes)
-    return Thresholds(int(most * share))
+    return when.go_past_share(box, share)
 
 
 def _leaves_registers_empty(schedule: Schedule) -> bool:
@@ -214,8 +167,7 @@ def loop_schedule(
     box: StridedBox,
     inner: InnerLoops,
     outer: list[Axis],
-    threads: int,
-    size: VectorSize | None,
+    when: Conditions,
     *,
     stream: bool,
     on_lines: bool = True,
@@ -225,11 +177,11 @@ def loop_schedule(
 
     `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
-    strips = choose_copy_strips(box, inner, outer, size)
+    strips = choose_copy_strips(box, inner, outer, when.size)
     loops, directives = inner.loops, inner.directed(stream=stream)
     cuts, groups, together = strips.cuts(inner), None, None
     if stream and inner.packed == "src":
-        groups, together = grouped_axes(box, inner, outer, threads, on_lines=on_lines)
+        groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
         groups = () if groups and (cuts or not grouped) else groups
     if groups is not None:
         staged = Stream("staged", ROW_BUFFER_BYTES // box.width)
@@ -242,7 +194,7 @@ def loop_schedule(
         outer = strips.around(box, inner, outer)
     # Threads share complete super-vectors if there are loops around them.
     outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
-    if threads > 1 and outer and outer[0].extent < 2 * threads:
+    if when.threads > 1 and outer and outer[0].extent < 2 * when.threads:
         widest = max(outside, key=lambda loop: loop.extent)
         if widest.extent > outer[0].extent:
             outer.remove(widest)

@@ -12,10 +12,10 @@ from math import prod
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
+from codegen.schedule.choose import choose
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import MOST_LOOPS, Schedule
-from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
 SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 3 * LINE_BYTES // 2, 6 * LINE_BYTES
@@ -50,9 +50,7 @@ class CacheBlocks:
     extent: int
 
 
-def cache_blocks(
-    box: StridedBox, part: StridedBox, threads: int, footprint: int, thresholds: Thresholds
-) -> CacheBlocks | None:
+def cache_blocks(box: StridedBox, part: StridedBox, when: Conditions) -> CacheBlocks | None:
     """The blocks of a copy; None if it is faster without them.
 
     part: the first part of the box as it would be split without blocks, or the box
@@ -61,8 +59,7 @@ def cache_blocks(
         return None
     if box.size_bytes < 2 * _most_bytes() or len(box.axes) >= MOST_LOOPS:
         return None
-    schedule = choose(part, threads=threads, footprint=footprint, thresholds=thresholds)
-    past_cache = goes_past_cache(box, footprint, share_of_cache(thresholds, 1))
+    schedule, past_cache = choose(part, when), when.go_past_share(box, 1)
     short = SHORT_RUN_BYTES if part is box else SHORT_CUT_RUN_BYTES
     return _blocks(box) if _moves_parts_of_lines(part, schedule, short, past_cache=past_cache) else None
 

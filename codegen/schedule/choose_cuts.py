@@ -6,12 +6,13 @@ from math import ceil
 
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
-from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes
+from codegen.schedule.choose import LONG_DIGIT, choose, streams_transposes
 from codegen.schedule.choose_inner import inner_loops
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
+from codegen.schedule.conditions import Conditions
+from codegen.schedule.machine import ALWAYS_STREAM, NEVER_STREAM
 from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule, TileSize, VectorSize
-from codegen.schedule.thresholds import ALWAYS_STREAM, NEVER_STREAM, Thresholds
 from codegen.schedule.transpose_blocks import DENSE_BYTES, MOST_JOINED, joined_rows, size_of
 
 JOINED_DIGITS = 1 << 13
@@ -21,25 +22,25 @@ RUN_BLOCK_BYTES = 1 << 18
 """Bytes of a long run that threads take at a time."""
 
 
-def choose_cuts(box: StridedBox, threads: int, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
+def choose_cuts(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
     """The cuts by which the source is read by windows, or short digits are joined, or threads share a run."""
-    if window := _read_windows(box, footprint, thresholds):
+    if window := _read_windows(box, when):
         return window
-    if joined := _joined_digits(box, footprint, thresholds):
+    if joined := _joined_digits(box, when):
         return joined
-    return cuts_of_a_run(box, RUN_BLOCK_BYTES) if threads > 1 else ()
+    return cuts_of_a_run(box, RUN_BLOCK_BYTES) if when.threads > 1 else ()
 
 
-def _read_windows(box: StridedBox, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
+def _read_windows(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
     """The cut into windows, if it pays: it does only for a streamed interleave whose chunks are far apart."""
-    if box.unit_bits == 1 or not goes_past_cache(box, footprint, thresholds):
+    if box.unit_bits == 1 or not when.go_past_cache(box):
         return ()
     inner = inner_loops(box, past_cache=True)
     found = window_cut(box, inner.inner) if inner and inner.packed == "dst" else None
     return _long(box, *found) if found else ()
 
 
-def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
+def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
     """The cuts of digits that follow digits shorter than a line, and are too long to be joined to them.
 
     for i in 20: for j in 30000: for k in 3:  dst[i + 20*j + 600000*k] = src[k + 3*j + 90000*i]
@@ -53,7 +54,7 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     if following := _too_long(box, "dst", MOST_JOINED):
         return _even(following, JOINED_DIGITS // row.extent)
     run = size_of(joined_rows(box)) * box.width
-    found = transpose_schedule(box, stream=streams_transposes(box, footprint, thresholds))
+    found = transpose_schedule(box, stream=streams_transposes(box, when))
     in_place = found and not found.dense
     in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
@@ -107,8 +108,8 @@ def schedule_of_part(part: StridedBox, box: StridedBox, whole: Schedule, threads
         strips = whole.sized.given is not None
         sizes = whole.tile(box.extents, strips=strips)
         size = sizes if strips else TileSize(*sizes)
-    thresholds = ALWAYS_STREAM if whole.stream else NEVER_STREAM
-    return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
+    stream_bytes = ALWAYS_STREAM if whole.stream else NEVER_STREAM
+    return choose(part, Conditions(threads, stream_bytes=stream_bytes, size=size))
 
 
 def _long(box: StridedBox, name: str, block: int) -> tuple[Cut, ...]:

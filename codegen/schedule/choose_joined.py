@@ -7,10 +7,10 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose_directives import chunk_directives
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.directives import Gather
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import Segments
-from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
 
@@ -26,16 +26,14 @@ class JoinedBoxes:
     table: Segments | ChunkTable
 
 
-def choose_joined(
-    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds
-) -> JoinedBoxes | None:
+def choose_joined(copy: BoxedCopy, when: Conditions, *, padded: bool) -> JoinedBoxes | None:
     """The boxes of a copy without conversions as one launch; None if separate launches are better.
 
     A gather serves copies larger than the cache whose runs share lines. A short table of chunks serves
     copies of any size whose boxes write these chunks side by side, unless a copy larger than the cache would
     read distant ones. `padded` says whether padding is written.
     """
-    stream = footprint >= thresholds.stream_bytes
+    stream = when.is_large
     gathered = in_segments(copy, padded=padded) if stream else None
     if gathered is not None:
         return gathered

@@ -14,10 +14,11 @@ from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
 from codegen.schedule.directives import Directive, Stage, Tile
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.panels import joined_run
-from codegen.schedule.schedule import Joined, Schedule, VectorSize
+from codegen.schedule.schedule import Joined, Schedule
 from codegen.schedule.transpose_blocks import (
     DENSE_BYTES,
     PANEL_COLUMNS,
@@ -106,18 +107,15 @@ SHORT_SOURCE_BYTES = 512
 
 
 def transpose_schedule(
-    box: StridedBox, *, stream: bool, threads: int = 1, size: VectorSize | None = None
+    box: StridedBox, when: Conditions = DEFAULT_CONDITIONS, *, stream: bool
 ) -> Schedule | None:
-    """The schedule, or None if the contiguous digits are too short to fill registers.
-
-    `size` is the caller's tile size: (rows, columns), or one number for both.
-    """
+    """The schedule, or None if the contiguous digits are too short to fill registers."""
     found = _in_place(box) if stream else _cached(box)
     if stream and (found is None or _may_be_staged(box, found)):
         staged = _staged(box)
         if found is None or (staged and _is_better_staged(found, staged)):
             found = staged
-    return None if found is None else scheduled(box, found, threads, size)
+    return None if found is None else scheduled(box, found, when)
 
 
 def _may_be_staged(box: StridedBox, in_place: Schedule) -> bool:
@@ -142,16 +140,11 @@ def methods(box: StridedBox, *, stream: bool) -> tuple[Schedule, ...]:
     return tuple(cut for cut in cuts if cut is not None)
 
 
-def misaligned_transpose(
-    schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int
-) -> Schedule | None:
-    """The schedule for a destination that is not line-aligned; None if alignment does not matter.
-
-    `size` is the caller's tile size, as in `transpose_schedule`.
-    """
+def misaligned_transpose(schedule: Schedule, box: StridedBox, when: Conditions) -> Schedule | None:
+    """The schedule for a destination that is not line-aligned; None if alignment does not matter."""
     if schedule.staged or Stream("given") not in schedule.directives:
         return None
-    return scheduled(box, _staged(box) or schedule.changed(without=(Stream,)), threads, size)
+    return scheduled(box, _staged(box) or schedule.changed(without=(Stream,)), when)
 
 
 def _transpose(box: StridedBox, rows: Axes, columns: Axes, block: Block, *directives: Directive) -> Schedule:

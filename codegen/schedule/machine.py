@@ -20,6 +20,12 @@ ALIAS_BYTES = 2048
 SET_BYTES = 4096
 """Lines at a multiple of this distance share a set of an L1 cache."""
 
+STREAM_BYTES = 16 << 20
+"""The size from which copies bypass the cache, if it was not measured."""
+
+ALWAYS_STREAM, NEVER_STREAM = 0, 1 << 62
+"""The same for copies that bypass it at any size, and at none."""
+
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
 TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/{}"
 

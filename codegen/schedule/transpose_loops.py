@@ -7,10 +7,11 @@ from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile, Reorder, Stage, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import Joined, Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import Joined, Schedule, TileSize
 from codegen.schedule.transpose_blocks import DENSE_BYTES, block_directives, block_for
 from codegen.schedule.transpose_tiles import given_size, panel_tiles, tiles_of_lines
 
@@ -26,8 +27,9 @@ MANY_REGISTERS = 32
 times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
-def scheduled(box: StridedBox, cut: Schedule, threads: int, size: VectorSize | None) -> Schedule:
+def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
+    size, threads = when.size, when.threads
     if cut.dense and isinstance(size, TileSize):
         cut = _with_columns(box, cut, size.columns)
     others = [x for x in box.axes if x.name not in cut.inner]

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.backend.store import PLANS_PER_PROCESS, KernelStore
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+from codegen.schedule.machine import STREAM_BYTES
 from codegen.support.cpu import cpu_level
 from tests.cli.running import child
 from tests.tools.oracle import printed
@@ -34,7 +34,7 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(mode=0o700)
-    remember(KernelStore(store), DEFAULT_THRESHOLDS, cpu_level().name)  # measuring also compiles kernels
+    remember(KernelStore(store), STREAM_BYTES, cpu_level().name)  # measuring also compiles kernels
     told = json.loads(
         child("cache", "warm", "aiter-preshuffle", "--json", TILEJIT_CACHE_DIR=str(store)).stdout
     )

@@ -14,13 +14,12 @@ import tilejit as tj
 from codegen import CopyOptions, CopyRequest, Element, KernelError
 from codegen.maps.windows import tight_map
 from codegen.pipeline.copies import compile_copy
-from codegen.schedule.thresholds import Thresholds
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
 from tilejit.programs.compiled import buffer_element
 
-STREAMED = CopyOptions(thresholds=Thresholds(stream_bytes=0))
+STREAMED = CopyOptions(stream_bytes=0)
 
 
 def dense(dims: tuple[int, ...], width: int) -> tuple[int, ...]:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.calibrate import streamed_from
 from codegen.schedule.machine import Machine, described, machine
-from codegen.schedule.thresholds import Thresholds
 
 LINE = 64
 INTEL = replace(
@@ -74,7 +73,7 @@ def test_machines_nest_and_end_with_errors() -> None:
         with described(INTEL):
             with described(other):
                 assert machine() == other
-                assert machine_thresholds(1) == machine_thresholds(1 << 40) == Thresholds(12345)
+                assert streamed_from(1) == streamed_from(1 << 40) == 12345
             assert machine() == INTEL
             raise ZeroDivisionError
 

@@ -188,7 +188,7 @@ def _without_kernels() -> None:
     from codegen.backend.store import default_store
     from codegen.pipeline import calibrate
     from codegen.runtime import call_tables, kernel, loop_kernel
-    from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+    from codegen.schedule.machine import STREAM_BYTES
     from codegen.support.cpu import cpu_level
     from codegen.support.errors import KernelError
 
@@ -207,8 +207,8 @@ def _without_kernels() -> None:
     kernel._loaded = Addresses()
     kernel._built = refused
     build.build = build.assembly = refused  # type: ignore[assignment]
-    calibrate.remember(default_store(), DEFAULT_THRESHOLDS, cpu_level())
-    calibrate.machine_thresholds(1 << 40)
+    calibrate.remember(default_store(), STREAM_BYTES, cpu_level())
+    calibrate.streamed_from(1 << 40)
 
 
 MOST_BUFFER = 16 << 20

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from codegen.schedule.machine import Machine
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+from codegen.schedule.machine import STREAM_BYTES, Machine
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
-MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=DEFAULT_THRESHOLDS.stream_bytes)
+MACHINE = Machine("avx512", 64, 32, 12, 1 << 20, 32 << 20, stream_bytes=STREAM_BYTES)
 """The machine that golden files are scheduled for."""
 
 

@@ -30,7 +30,7 @@ from codegen.backend.store import KernelStore
 from codegen.backend.store_files import digest_of, distrust, user_cache
 from codegen.backend.store_key import StoreKey, compiler_digest, llvm_version
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
+from codegen.schedule.machine import STREAM_BYTES
 from codegen.support.cpu import LEVELS
 from codegen.support.versions import package_version
 
@@ -64,7 +64,7 @@ def open_store(*, cold: bool) -> Path | None:
             if not note.name.startswith(("llvm-", "thresholds-", "source-")):
                 note.unlink(missing_ok=True)
         for level in LEVELS:  # schedules must not depend on how busy the machine is
-            remember(KernelStore(folder), DEFAULT_THRESHOLDS, level)
+            remember(KernelStore(folder), STREAM_BYTES, level)
         os.environ[OWN_STORE] = str(folder)
     os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
     os.environ.pop("TILEJIT_NO_CACHE", None)

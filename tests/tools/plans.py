@@ -31,7 +31,7 @@ from codegen import (
 )
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.permuted import PermutedMap
-from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.calibrate import streamed_from
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.proofs import prove_launch
 from codegen.pipeline.staged_copy import staged_copy
@@ -166,7 +166,7 @@ def _requested(
     options = CopyOptions(
         threads=one_of(pick, (1, 1, 2, 3, 8)),
         virtual_vector_size=one_of(pick, VECTOR_SIZES) if chance(pick, 8) else None,
-        thresholds=machine_thresholds(footprint_bytes(src, dst)),
+        stream_bytes=streamed_from(footprint_bytes(src, dst)),
         pick=numbered if candidate else None,
     )
     padding = bytes(-(-target.bits // 8)) if padded else None

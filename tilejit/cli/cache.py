@@ -31,14 +31,13 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
     The compilations include those of kernels that were removed since. Their seconds include the import of
     Numba.
     """
-    from codegen import compilations, default_store, remembered_thresholds
+    from codegen import compilations, default_store, remembered_stream_bytes
 
     store = default_store()
     entries = store.entries()
     size = sum(_size(file) for file in [*entries, *store.notes()])
     compiled = compilations(store)
-    known = remembered_thresholds(store)
-    stream = known.stream_bytes if known else None
+    stream = remembered_stream_bytes(store)
     tuned = sum(note.name.startswith("schedule-") for note in store.notes())
     where = None if store.directory is None else str(store.directory)
     if as_json:

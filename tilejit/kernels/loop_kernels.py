@@ -30,7 +30,6 @@ from codegen import (
     lazy,
     loop_kernel,
     machine,
-    machine_thresholds,
     name_loops,
     outer_loop,
     pointing,
@@ -38,6 +37,7 @@ from codegen import (
     runs_in_tiles,
     schedule_function,
     shared_loop,
+    streamed_from,
     strips_text,
     vectorize_function,
 )
@@ -195,7 +195,7 @@ class LoopKernels:
         if not streamed or min(_run_bytes(x) for x in streamed) < LEAST_RUN_BYTES:
             return cached
         written = WRITTEN_PART * sum(_extent_bytes(x) for x in streamed)
-        least = machine_thresholds(size_bytes).stream_bytes
+        least = streamed_from(size_bytes)
         return self.streaming_kernel if min(size_bytes, written) >= least else cached
 
     @lazy

@@ -14,8 +14,8 @@ from codegen import (
     compiler_lock,
     find_copy,
     footprint_bytes,
-    machine_thresholds,
     may_stage,
+    streamed_from,
 )
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs.tuning import DEFAULT, Tuning
@@ -59,7 +59,7 @@ def compiled(
         threads=threads,
         virtual_vector_size=_elements(tuning, target),
         specialize=tuning.specialize,
-        thresholds=machine_thresholds(footprint_bytes(src, dst)),
+        stream_bytes=streamed_from(footprint_bytes(src, dst)),
         pick=pick,
         pick_copy=pick_copy,
         schedule=tuning.schedule,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from codegen import CopyOptions, CopyProgram, CopyRequest, StagedProgram, Step, staged_copy
-from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.calibrate import streamed_from
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.steps import first_arguments, kernel_of, source_of_step
@@ -50,7 +50,7 @@ class Copy:
 
     def program(self, size: VectorSize | None = None, observe: Observer = nobody) -> CopyProgram:
         """The copy in one pass, with a `virtual_vector_size` or without."""
-        options = CopyOptions(thresholds=machine_thresholds(0), virtual_vector_size=size)
+        options = CopyOptions(stream_bytes=streamed_from(0), virtual_vector_size=size)
         return compile_copy(replace(self.request, options=options), observe)
 
     def staged(self, direct: CopyProgram) -> StagedProgram | None:

@@ -21,7 +21,6 @@ from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.schedule.choose_cache_blocks import CacheBlocks
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.thresholds import Thresholds
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.guard import strided_view
 from tests.tools.replay import Watched, interpreted_when_lowered
@@ -109,7 +108,7 @@ def test_copies_keep_meaning(box: StridedBox, size: Any, threads: int, stream: b
     dims = tuple(axis.extent for axis in box.axes)
     sides = [tuple(axis.stride(side) for axis in box.axes) for side in ("src", "dst")]
     maps = [strided_map(dims, s, span(dims, s, box.width), element_bits=8 * box.width) for s in sides]
-    options = CopyOptions(threads, size, specialize, Thresholds(stream_bytes=0 if stream else 1 << 30))
+    options = CopyOptions(threads, size, specialize, 0 if stream else 1 << 30)
     program = compile_copy(CopyRequest(*maps, box.target, box.target, options=options))
     rng, dtype = np.random.default_rng(7), np.dtype(f"V{box.width}")
     content, before = (rng.integers(0, 256, each.bounds[1] - each.bounds[0], np.uint8) for each in maps)

@@ -1,4 +1,4 @@
-"""Thresholds of the machine: measured once, remembered, and never decided by the clock of a test."""
+"""The size from which copies stream: measured once, remembered, and never decided by the clock of a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import KernelStore, remembered_thresholds
+from codegen import KernelStore, remembered_stream_bytes
 from codegen.pipeline.calibrate import (
     BEYOND_BYTES,
     FOOTPRINTS,
@@ -20,12 +20,12 @@ from codegen.pipeline.calibrate import (
     row_bytes,
     stream_threshold,
 )
-from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.machine import STREAM_BYTES
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.tools.oracle import printed
 
-FOUND = Thresholds(stream_bytes=8 << 20)
+FOUND = 8 << 20
 
 
 def streaming_wins_from(least: int) -> Measure:
@@ -45,7 +45,7 @@ class Trials:
 
     def __call__(self) -> Measure:
         self.count += 1
-        return streaming_wins_from(FOUND.stream_bytes)
+        return streaming_wins_from(FOUND)
 
 
 @pytest.mark.parametrize("least", [BEYOND_BYTES, *FOOTPRINTS])
@@ -71,15 +71,15 @@ def test_a_clock_that_stands_still_causes_no_division_by_zero() -> None:
 
 def test_a_store_is_measured_once(tmp_path: Path) -> None:
     trials = Trials()
-    assert remembered_thresholds(KernelStore(tmp_path)) is None
+    assert remembered_stream_bytes(KernelStore(tmp_path)) is None
     assert calibrated(KernelStore(tmp_path), trials) == FOUND
     assert calibrated(KernelStore(tmp_path), trials) == FOUND
-    assert remembered_thresholds(KernelStore(tmp_path)) == FOUND
+    assert remembered_stream_bytes(KernelStore(tmp_path)) == FOUND
     assert trials.count == 1
 
 
 def test_nothing_is_measured_if_the_result_cannot_be_kept() -> None:
-    assert calibrated(KernelStore(None, "no place"), no_trial) == DEFAULT_THRESHOLDS
+    assert calibrated(KernelStore(None, "no place"), no_trial) == STREAM_BYTES
 
 
 @pytest.mark.parametrize("facts", [0, -1, 1 << 40, True, "8388608", 8e6, None], ids=repr)
@@ -88,14 +88,14 @@ def test_an_invalid_note_is_a_miss(tmp_path: Path, facts: object) -> None:
     remember(store, FOUND, cpu_level().name)
     (note,) = tmp_path.glob("thresholds-*")
     store.put_note(note.stem, {"stream_bytes": facts})
-    assert remembered_thresholds(store) is None
+    assert remembered_stream_bytes(store) is None
     assert calibrated(store, trials) == FOUND
     assert trials.count == 1
 
 
 def test_each_cpu_level_has_its_own_measurement(tmp_path: Path) -> None:
     remember(KernelStore(tmp_path), FOUND, "another level")
-    assert remembered_thresholds(KernelStore(tmp_path)) is None
+    assert remembered_stream_bytes(KernelStore(tmp_path)) is None
 
 
 @pytest.mark.parametrize("error", [ImportError("numba"), KernelError("no"), MemoryError()], ids=repr)
@@ -103,7 +103,7 @@ def test_a_failed_measurement_gives_the_default(tmp_path: Path, error: Exception
     def trial() -> Measure:
         raise error
 
-    assert calibrated(KernelStore(tmp_path), trial) == DEFAULT_THRESHOLDS
+    assert calibrated(KernelStore(tmp_path), trial) == STREAM_BYTES
     assert not list(tmp_path.glob("thresholds-*"))
 
 

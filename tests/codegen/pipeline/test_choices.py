@@ -10,7 +10,6 @@ import pytest
 
 from codegen import AccessMap, CopyOptions, CopyProgram, CopyRequest, Element, strided_map
 from codegen.pipeline.copies import compile_copy
-from codegen.schedule.thresholds import Thresholds
 from tests.tools.extent import few_by_default, is_full
 from tests.tools.replay import Watched, interpreted_when_lowered
 from tilejit.arrays.memory import bytes_map
@@ -19,7 +18,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map
 
 T = TypeVar("T")
-IN_CACHE, PAST_IT = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
+IN_CACHE, PAST_IT = 1 << 62, 0
 
 COPIES = {
     "transpose": ("u2", (3, 70, 90), (2, 0, 1)),
@@ -65,7 +64,7 @@ HOW: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "thresholds"),
+    ("name", "how", "stream_bytes"),
     few_by_default(
         [
             (name, how, (IN_CACHE, PAST_IT)[(m + n) % 2])
@@ -75,7 +74,7 @@ HOW: tuple[dict[str, Any], ...] = (
         2,
     ),
 )
-def test_every_schedule_gives_the_same_bytes(name: str, how: dict[str, Any], thresholds: Thresholds) -> None:
+def test_every_schedule_gives_the_same_bytes(name: str, how: dict[str, Any], stream_bytes: int) -> None:
     dtype, dims, order = COPIES[name]
     src = np.random.default_rng(3).integers(0, 256, dims).astype(dtype)
     turned = src.transpose(order)
@@ -83,7 +82,7 @@ def test_every_schedule_gives_the_same_bytes(name: str, how: dict[str, Any], thr
     element, position, most = Element(f"u{8 * src.itemsize}", 8 * src.itemsize), 0, 1
     while position < most:
         pick = Picker(position)
-        options = CopyOptions(thresholds=thresholds, pick=pick, **how)
+        options = CopyOptions(stream_bytes=stream_bytes, pick=pick, **how)
         program = compile_copy(
             CopyRequest(strided(turned), strided(wanted), element, element, options=options)
         )
@@ -108,7 +107,7 @@ def test_every_program_gives_the_same_bytes(name: str) -> None:
     element, found, position, most = Element(f"u{8 * width}", 8 * width), set(), 0, 1
     while position < most:
         pick = Picker(position)
-        options = CopyOptions(thresholds=PAST_IT, pick_copy=pick.copies)
+        options = CopyOptions(stream_bytes=PAST_IT, pick_copy=pick.copies)
         maps = bytes_map(x.shape, x.strides, width), access_map(spec)
         program = compile_copy(CopyRequest(*maps, element, element, options=options))
         found.add(moved(program, x.tobytes(), spec.size_in_bytes))

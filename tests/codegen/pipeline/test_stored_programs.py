@@ -28,7 +28,6 @@ from codegen import (
 from codegen.backend.store import PLANS_PER_PROCESS
 from codegen.runtime.stored_step import StoredStep
 from codegen.schedule.machine import described, machine
-from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.cases import GROUPS, cases
 from tests.tools.extent import spread
 from tests.tools.guard import Guarded
@@ -182,7 +181,7 @@ OTHERS = {
     "size": replace(REQUEST, options=CopyOptions(virtual_vector_size=16)),
     "sizes": replace(REQUEST, options=CopyOptions(virtual_vector_size=(16, 16))),
     "specialize": replace(REQUEST, options=CopyOptions(specialize="sizes")),
-    "thresholds": replace(REQUEST, options=CopyOptions(thresholds=Thresholds(1 << 20))),
+    "stream_bytes": replace(REQUEST, options=CopyOptions(stream_bytes=1 << 20)),
     "apart": replace(REQUEST, apart=True),
 }
 

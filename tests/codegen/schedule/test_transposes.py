@@ -12,6 +12,7 @@ from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.passes.make_nest import make_nest
 from codegen.schedule.check_nest import check_nest
 from codegen.schedule.choose_transpose import transpose_schedule
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.schedule import TileSize, VectorSize
 from codegen.schedule.transpose_loops import scheduled
 
@@ -40,9 +41,9 @@ def test_schedules_are_scheduled_as_themselves(seed: int) -> None:
     """The search changes a directive of a schedule, and schedules the result."""
     box = permuted_box(seed)
     for size, threads, stream in product((None, TileSize(64, 200)), (1, 4), (False, True)):
-        found = transpose_schedule(box, stream=stream, threads=threads, size=size)
+        found = transpose_schedule(box, Conditions(threads, size=size), stream=stream)
         if found:
-            again = scheduled(box, found, threads, size)
+            again = scheduled(box, found, Conditions(threads, size=size))
             assert str(again) == str(found), (box, size, threads)
             assert found.changed(*found.directives) == found
 
@@ -51,5 +52,5 @@ def test_schedules_are_scheduled_as_themselves(seed: int) -> None:
 def test_passes_can_obey_all_schedules(seed: int) -> None:
     box = permuted_box(seed)
     for size, threads, stream in product(SIZES, (1, 4), (False, True)):
-        if found := transpose_schedule(box, stream=stream, threads=threads, size=size):
+        if found := transpose_schedule(box, Conditions(threads, size=size), stream=stream):
             check_nest(make_nest(box, found))

@@ -22,7 +22,6 @@ from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.machine import REGISTERS, described, machine
-from codegen.schedule.thresholds import Thresholds
 from codegen.support.cpu import LEVELS
 from tests.codegen.simd.case import Bytes, Case
 from tests.conftest import SEED
@@ -95,8 +94,8 @@ def chosen_cases(group: str, level: str) -> tuple[Case, ...]:
 
 def _case(name: str, request: CopyRequest, src: Bytes, before: Bytes, after: Bytes) -> Case:
     """A copy that is stored past the cache if its name says so."""
-    thresholds = Thresholds(stream_bytes=0 if name.startswith(STREAM) else 1 << 62)
-    request = replace(request, options=CopyOptions(thresholds=thresholds))
+    stream_bytes = 0 if name.startswith(STREAM) else 1 << 62
+    request = replace(request, options=CopyOptions(stream_bytes=stream_bytes))
     return Case(name, request, compile_copy(request), src, before, after)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from codegen import CopyOptions, CopyProgram, CopyRequest, Element, strided_map
 from codegen.pipeline.copies import compile_copy
-from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.strided import span
 
@@ -92,7 +91,7 @@ def copied(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: b
     sides = [tuple(d[k] for d in digits) for k in (1, 2)]
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
     element = Element(f"u{8 * width}", 8 * width)
-    options = CopyOptions(threads, thresholds=Thresholds(0 if stream else 1 << 40))
+    options = CopyOptions(threads, stream_bytes=0 if stream else 1 << 40)
     return compile_copy(CopyRequest(maps[0], maps[1], element, element, options=options))
 
 

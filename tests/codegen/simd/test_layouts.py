@@ -10,7 +10,6 @@ import pytest
 
 from codegen import CopyOptions, CopyProgram, CopyRequest, Element
 from codegen.pipeline.copies import compile_copy
-from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.cases import STREAM, through_tables
 from tests.codegen.simd.levels import AtLevels, turn
 from tests.codegen.simd.problems import arenas
@@ -24,7 +23,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map, linear_index
 
-CACHED, PAST_IT = Thresholds(1 << 62), Thresholds(0)
+CACHED, PAST_IT = 1 << 62, 0
 PADDING = 0x3C
 
 SHORT_RUNS = {
@@ -65,12 +64,12 @@ def contents(spec: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return plain, tiled.view(np.uint8)
 
 
-def programs(spec: Any, thresholds: Thresholds, threads: int = 1) -> tuple[CopyProgram, CopyProgram]:
+def programs(spec: Any, stream_bytes: int, threads: int = 1) -> tuple[CopyProgram, CopyProgram]:
     """Pack and unpack of an array in C order."""
     width = spec.dtype.itemsize
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, width)
     tiled, element = access_map(spec), Element(f"u{8 * width}", 8 * width)
-    options = CopyOptions(threads, thresholds=thresholds)
+    options = CopyOptions(threads, stream_bytes=stream_bytes)
     padding = None if spec.size_in_bytes == prod(spec.dimensions) * width else bytes([PADDING]) * width
     return (
         compile_copy(CopyRequest(plain, tiled, element, element, padding=padding, options=options)),
@@ -78,12 +77,12 @@ def programs(spec: Any, thresholds: Thresholds, threads: int = 1) -> tuple[CopyP
     )
 
 
-def both_ways(spec: Any, thresholds: Thresholds, gaps: range, *, threads: int = 1) -> None:
+def both_ways(spec: Any, stream_bytes: int, gaps: range, *, threads: int = 1) -> None:
     """Pack and unpack at those distances from a guard page, with sources flush against one."""
     plain, tiled = contents(spec)
     source, target = arenas()
     pairs = (plain, tiled), (tiled, plain)
-    for program, (content, wanted) in zip(programs(spec, thresholds, threads), pairs, strict=True):
+    for program, (content, wanted) in zip(programs(spec, stream_bytes, threads), pairs, strict=True):
         for gap in gaps:
             data = source.place(len(content), at_end=bool(gap % 2))
             room = target.place(len(wanted), at_end=gap % 4 < 2, gap=gap)
@@ -96,10 +95,10 @@ def both_ways(spec: Any, thresholds: Thresholds, gaps: range, *, threads: int = 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("thresholds", [CACHED, PAST_IT], ids=["in cache", "past it"])
+@pytest.mark.parametrize("stream_bytes", [CACHED, PAST_IT], ids=["in cache", "past it"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_alignment(name: str, thresholds: Thresholds) -> None:
-    both_ways(spec_of(name), thresholds, range(64))
+def test_every_alignment(name: str, stream_bytes: int) -> None:
+    both_ways(spec_of(name), stream_bytes, range(64))
 
 
 @pytest.mark.full
@@ -119,9 +118,9 @@ def test_random_layouts(seed: int) -> None:
         if spec.element.bits < 8 or 0 in spec.dimensions:
             continue
         plain, tiled = contents(spec)
-        for thresholds in (CACHED, PAST_IT):
+        for stream_bytes in (CACHED, PAST_IT):
             pairs = (plain, tiled), (tiled, plain)
-            for program, (content, wanted) in zip(programs(spec, thresholds), pairs, strict=True):
+            for program, (content, wanted) in zip(programs(spec, stream_bytes), pairs, strict=True):
                 nothing = np.zeros(len(wanted), np.uint8)
                 for address in (0, 1, 63):
                     seen = Watched(program, content, nothing, wanted, (64 - address, address))
@@ -150,7 +149,7 @@ def test_gaps_between_rows() -> None:
     content = np.random.default_rng(7).integers(0, 256, prod(dims) * width, np.uint8)
     rows = content.reshape(83, 6, 12).swapaxes(0, 1).reshape(6, -1)
     for count in (1, 3):
-        options = CopyOptions(count, thresholds=PAST_IT)
+        options = CopyOptions(count, stream_bytes=PAST_IT)
         program = compile_copy(CopyRequest(*maps, element, element, options=options))
         for gap in range(64):
             data = source.place(len(content), at_end=bool(gap % 2))

@@ -1,0 +1,54 @@
+"""What the schedule of a box depends on besides the box."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.strided_box import StridedBox
+from codegen.schedule.machine import STREAM_BYTES, machine
+from codegen.schedule.schedule import VectorSize
+from codegen.support.dataclasses import dataclass
+
+EDGE_PART = 128
+"""Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
+copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How a copy runs, and what its caller asks for.
+
+    threads       that share its loops
+    footprint     bytes that the complete copy reads and writes
+    stream_bytes  the least footprint of copies that are stored past the cache
+    size          the caller's virtual_vector_size, in elements of the box; None: the compiler's own
+    into_cache    whether the destination is in cache and the source is not
+    """
+
+    threads: int = 1
+    footprint: int = 0
+    stream_bytes: int = STREAM_BYTES
+    size: VectorSize | None = None
+    into_cache: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the copy is too large for the cache."""
+        return self.footprint >= self.stream_bytes
+
+    def go_past_cache(self, box: StridedBox) -> bool:
+        """Whether the copy is too large for the cache, and the box more than an edge of it."""
+        is_edge = not box.entries and EDGE_PART * box.size_bytes < self.footprint
+        return self.is_large and not is_edge
+
+    def go_past_share(self, box: StridedBox, share: float) -> bool:
+        """The same from a share of `stream_bytes` on, or of half of the last cache if that is less."""
+        most = min(self.stream_bytes, machine().last_cache_bytes // 2 or self.stream_bytes)
+        return replace(self, stream_bytes=int(most * share)).go_past_cache(box)
+
+    def of_block(self, block: StridedBox) -> Conditions:
+        """Those of a block that stays in cache, which one thread copies."""
+        return Conditions(footprint=2 * block.size_bytes, stream_bytes=self.stream_bytes)
+
+
+DEFAULT_CONDITIONS = Conditions()
