@@ -32,7 +32,7 @@ def compile_stage(stage: StageCopy) -> CopyProgram:
     """The program of a stage."""
     options = CopyOptions(
         stream_bytes=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
-        virtual_vector_size=stage.virtual_vector_size,
+        tile=stage.tile,
         into_cache=stage.into_cache,
         pick=partial(_numbered, stage.candidate) if stage.candidate else None,
     )

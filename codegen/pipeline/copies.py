@@ -35,9 +35,12 @@ from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.schedule import Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
+
+PANEL_SIZES = "column_panel_size", "layer_panel_size"
+"""The sizes of panels of short result rows, which are literals if the caller gave the tile."""
 
 LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
@@ -211,7 +214,7 @@ class _Maker:
         if self.simple:
             return simplest(box)
         found, given = self._choose(box), self.options.virtual_vector_size
-        if found.sized and given is not None and not isinstance(given, TileSize):
+        if found.sized and given is not None:
             found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
         self.observe("choose", found)
         return found
@@ -226,9 +229,9 @@ class _Maker:
 
     def _conditions(self, box: StridedBox | None = None) -> Conditions:
         """What schedules depend on: of a box, its super-vectors as well."""
-        given = self.options
-        size = self._vector_size(box) if box else None
-        return Conditions(given.threads, self.footprint, given.stream_bytes, size, given.into_cache)
+        given, size = self.options, self._vector_size(box) if box else None
+        tile = given.tile and (given.tile[0], -(-given.tile[1] // self._merged(box))) if box else None
+        return Conditions(given.threads, self.footprint, given.stream_bytes, size, given.into_cache, tile)
 
     def _merged(self, box: StridedBox) -> int:
         """Elements of the copy in an element of the box."""
@@ -242,13 +245,18 @@ class _Maker:
                 return rows, -(-columns // merged)
             case int(size):
                 return -(-size // merged)
-            case TileSize(rows, columns):
-                return TileSize(rows, -(-columns // merged))
         return None
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
         given = self.options.schedule if box.source else ""
-        step = step_of(box, schedule, specialize=self.options.specialize, given=given, observe=self.observe)
+        step = step_of(
+            box,
+            schedule,
+            specialize=self.options.specialize,
+            given=given,
+            literals=PANEL_SIZES if self.options.tile else (),
+            observe=self.observe,
+        )
         fill = self._pattern(step.nest) if step.nest.fills else None
         bounds = self.boxed.src.bounds, self.boxed.dst.bounds
         launch = launch_of(step, bounds, tables, fill)

@@ -44,9 +44,6 @@ from codegen.support.settings import settings
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
 
-PANEL_SIZES = ("column_panel_size", "layer_panel_size")
-"""The arguments with the columns and layers of dense panels."""
-
 
 def step_of(
     box: StridedBox,
@@ -54,11 +51,13 @@ def step_of(
     *,
     specialize: str = STRUCTURE,
     given: str = "",
+    literals: tuple[str, ...] = (),
     observe: Observer = nobody,
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel.
 
-    given  directives as text, instead of those of the schedule
+    given     directives as text, instead of those of the schedule
+    literals  the names of sizes that remain numbers
     """
     (nest,) = run_passes(SELECT, box, schedule, observe)
     if given or settings().verify:  # imported here because few copies need it
@@ -68,11 +67,10 @@ def step_of(
         nest = given_nest(nest, given)
     elif settings().verify:
         check_nest(nest)
-    sized = _sized(box, schedule, nest)
+    literals = *literals, *_sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
-        """All sizes become literals, or those of the caller's super-vectors, or none."""
-        return specialize == SIZES or name in sized
+        return specialize == SIZES or name in literals
 
     kernel, sizes = kernel_of(nest, first_arguments(nest), observe, is_literal)
     if given:
@@ -81,14 +79,9 @@ def step_of(
 
 
 def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ...]:
-    """The sizes that the caller's super-vector determines, or the tile of a stage: of full strips, or panels.
-
-    Transposes have the sizes of their super-vectors as literals.
-    """
-    if not schedule.sized:
+    """The sizes of full strips of the caller's super-vectors; directives have those of transposes."""
+    if not schedule.sized or schedule.order:
         return ()
-    if schedule.order:
-        return PANEL_SIZES if schedule.sized.given is None else ()
     cut = any(x.outer == COLUMNS for x in schedule.cuts)
     inner = prod(box.extents[axis] for axis in schedule.inner)
     names: list[str] = []

@@ -18,7 +18,7 @@ from codegen.maps.block_grid import BlockGrid
 from codegen.schedule.choose_grid import pitched_map
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import Schedule, TileSize
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.staging import SinglePass, Staging
 
 BLOCK = (192, 256)
@@ -91,7 +91,7 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
     choice = replace(copy.choice, reads=0) if copy.choice else None
     over = replace(copy.over((*others, row, column), starts), streams=True, choice=choice)
     cached, on_lines = partial(pitched_map, element=copy.target), column[2] % LINE_BYTES == 0
-    return over.in_blocks(grid, cached, TileSize(*block), "rows", on_lines=guesses and on_lines)
+    return over.in_blocks(grid, cached, block, "rows", on_lines=guesses and on_lines)
 
 
 def _may_gain(widths: tuple[int, int], schedules: Sequence[Schedule], footprint: int) -> bool:

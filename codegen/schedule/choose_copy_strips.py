@@ -15,7 +15,6 @@ from codegen.schedule.schedule import (
     STRIP,
     Cut,
     GivenSize,
-    TileSize,
     VectorSize,
 )
 from codegen.support.dataclasses import dataclass
@@ -85,8 +84,6 @@ def choose_copy_strips(
     match size:
         case None:
             return CopyStrips(strip)
-        case TileSize():
-            return CopyStrips(strip, sized=GivenSize(None, elements))
         case (wanted, columns):
             limit = LOOPS_END if elements < columns else ""
         case _:
@@ -123,8 +120,6 @@ def _counted(loop: Axis, strip: int, name: str) -> Axis:
 def _columns(size: VectorSize | None) -> int | None:
     """The elements of a super-vector, or of one of its rows."""
     match size:
-        case TileSize(rows, columns):
-            return rows * columns
         case (_, columns):
             return columns
         case _:

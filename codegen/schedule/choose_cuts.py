@@ -12,7 +12,7 @@ from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.machine import ALWAYS_STREAM, NEVER_STREAM
-from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule
 from codegen.schedule.transpose_blocks import DENSE_BYTES, MOST_JOINED, joined_rows, size_of
 
 JOINED_DIGITS = 1 << 13
@@ -103,11 +103,7 @@ def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, 
 
 def schedule_of_part(part: StridedBox, box: StridedBox, whole: Schedule, threads: int) -> Schedule:
     """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
-    size: VectorSize | None = None
-    if whole.sized:
-        strips = whole.sized.given is not None
-        sizes = whole.tile(box.extents, strips=strips)
-        size = sizes if strips else TileSize(*sizes)
+    size = whole.tile(box.extents, strips=True) if whole.sized else None
     stream_bytes = ALWAYS_STREAM if whole.stream else NEVER_STREAM
     return choose(part, Conditions(threads, stream_bytes=stream_bytes, size=size))
 

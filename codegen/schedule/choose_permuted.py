@@ -18,7 +18,7 @@ from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unperm
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.directives import Gather
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import Schedule, TileSize
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, block_map, bytes_held, steps_of
 from codegen.support.lookups import Known
 
@@ -111,6 +111,6 @@ def _copies_lines(schedule: Schedule) -> bool:
     return schedule.moves_bytes or (bool(schedule.lanes) and not schedule.order and has_table)
 
 
-def packing_tile(itemsize: int) -> TileSize:
+def packing_tile(itemsize: int) -> tuple[int, int]:
     """Rows and columns that are transposed together on the way into a block."""
-    return TileSize(LINE_BYTES // itemsize or 1, MOST_COLUMNS)
+    return LINE_BYTES // itemsize or 1, MOST_COLUMNS

@@ -23,6 +23,7 @@ class Conditions:
     stream_bytes  the least footprint of copies that are stored past the cache
     size          the caller's virtual_vector_size, in elements of the box; None: the compiler's own
     into_cache    whether the destination is in cache and the source is not
+    tile          rows and columns of the tiles of a transpose; None: the compiler's own
     """
 
     threads: int = 1
@@ -30,6 +31,7 @@ class Conditions:
     stream_bytes: int = STREAM_BYTES
     size: VectorSize | None = None
     into_cache: bool = False
+    tile: tuple[int, int] | None = None
 
     @property
     def is_large(self) -> bool:

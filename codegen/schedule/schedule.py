@@ -12,17 +12,8 @@ from codegen.schedule.directives import KINDS, Assemble, Directed, Directive, Ti
 from codegen.schedule.loops import int_size
 from codegen.support.dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class TileSize:
-    """The tile of a transpose that is a stage of another copy."""
-
-    rows: int
-    columns: int
-
-
-VectorSize: TypeAlias = int | tuple[int, int] | TileSize
-"""A virtual vector size: elements, or rows and columns of a super-vector; or the size of tiles."""
+VectorSize: TypeAlias = int | tuple[int, int]
+"""A virtual vector size: elements, or rows and columns of a super-vector."""
 
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""

@@ -18,12 +18,15 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
 from codegen.maps.refine import PairTable
 from codegen.maps.windows import moved_map, tight_map, window_map
-from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 
 PrefetchedBy: TypeAlias = Literal["", "rows", "lines"]
 """How the source of the next block is prefetched: by the rows of this block while they are read, as lines
 that launches of their own request, or not at all."""
+
+Tiles: TypeAlias = tuple[int, int]
+"""Rows and columns of the tiles of a transpose."""
 
 Cached: TypeAlias = Callable[[Dims], AccessMap]
 """The map in cache of a block of some extents."""
@@ -55,6 +58,7 @@ STAGES_TRIED = (
 class StageCopy:
     """One part of a copy, or one stage of that part: a copy like any other.
 
+    tile        rows and columns of the tiles of a transpose; None: the compiler's own
     streams     whether it writes past the caches: never into a block that the next stage reads
     candidate   as in `StageChoice`
     into_cache  whether it copies from memory into a block
@@ -65,7 +69,7 @@ class StageCopy:
     source: Element
     target: Element
     streams: bool = False
-    virtual_vector_size: VectorSize | None = None
+    tile: Tiles | None = None
     candidate: int = 0
     into_cache: bool = False
 
@@ -158,20 +162,20 @@ class SinglePass:
         self,
         inwards: tuple[AccessMap, AccessMap],
         outwards: tuple[AccessMap, AccessMap],
-        sizes: tuple[VectorSize | None, VectorSize | None] = (None, None),
+        tiles: tuple[Tiles | None, Tiles | None] = (None, None),
     ) -> tuple[StageCopy, StageCopy]:
         """The stages of a kind of block, whose elements are converted on the way into the cache.
 
-        sizes: of the super-vectors of each stage
+        tiles: of the transpose of each stage
         """
         held, choice = held_element(self.target), self.choice or StageChoice()
-        read, write = sizes
+        read, write = tiles
         return (
             StageCopy(
                 *inwards,
                 source=self.source,
                 target=held,
-                virtual_vector_size=read,
+                tile=read,
                 candidate=choice.reads,
                 into_cache=True,
             ),
@@ -180,30 +184,30 @@ class SinglePass:
                 source=held,
                 target=self.target,
                 streams=self.streams,
-                virtual_vector_size=write,
+                tile=write,
                 candidate=choice.writes,
             ),
         )
 
     def through(
-        self, grid: BlockGrid, ends: Ends, cached: Cached, size: VectorSize | None = None
+        self, grid: BlockGrid, ends: Ends, cached: Cached, tile: Tiles | None = None
     ) -> tuple[StageCopy, StageCopy]:
         """The stages of a kind of block; the arguments are as in `in_blocks`."""
         src, dst = (block_map(x, grid, ends) for x in (self.src, self.dst))
         block = cached(grid.box(ends)[1])
-        return self.stages((src, block), (block, dst), (None, size))
+        return self.stages((src, block), (block, dst), (None, tile))
 
     def in_blocks(
         self,
         grid: BlockGrid,
         cached: Cached,
-        size: VectorSize | None = None,
+        tile: Tiles | None = None,
         ahead: PrefetchedBy = "",
         *,
         on_lines: bool = False,
     ) -> Staging:
-        """The copy in two stages; size: of the super-vectors of the second one."""
-        kinds = {ends: self.through(grid, ends, cached, size) for ends in grid.ends()}
+        """The copy in two stages; tile: of the transpose of the second one."""
+        kinds = {ends: self.through(grid, ends, cached, tile) for ends in grid.ends()}
         return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
 
 

@@ -8,12 +8,12 @@ from math import gcd
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Ahead, Diagonal, LanesBeyond, PrefetchTile, Reorder, Stage, Tile
+from codegen.schedule.directives import Ahead, Diagonal, PrefetchTile, Reorder, Stage, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import Joined, Schedule, TileSize
-from codegen.schedule.transpose_blocks import DENSE_BYTES, block_directives, block_for
-from codegen.schedule.transpose_tiles import given_size, panel_tiles, tiles_of_lines
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS
+from codegen.schedule.transpose_tiles import MOST_PANEL_LINES, given_size, panel_tiles, tiles_of_lines
 
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
@@ -29,16 +29,17 @@ times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
-    size, threads = when.size, when.threads
-    if cut.dense and isinstance(size, TileSize):
-        cut = _with_columns(box, cut, size.columns)
+    if when.tile:
+        cut = _in_tiles(box, cut, *when.tile)
     others = [x for x in box.axes if x.name not in cut.inner]
     find, order = (panel_tiles, _with_panel_loops) if cut.dense else (tiles_of_lines, _with_loops)
-    tiles = find(box, cut, others, threads, size)
-    cut = order(box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, threads)
+    tiles = find(box, cut, others, when)
+    cut = order(
+        box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, when.threads
+    )
     names = {x.name for x in others}
     outer = tuple(name for name in cut.order if name in names)
-    given = None if size is None else given_size(box, cut, size)
+    given = None if when.size is None else given_size(box, cut, when.size)
     return replace(cut, outer=outer, sized=given, split=False)
 
 
@@ -111,31 +112,16 @@ def _with_panel_loops(box: StridedBox, cut: Schedule, others: list[Axis], thread
     return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
 
 
-def _with_columns(box: StridedBox, cut: Schedule, columns: int) -> Schedule:
-    """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
-
-    Panels keep more digits if blocks would not be full otherwise.
-    """
-    rows, wide = cut.counts(box.extents)
-    most = columns // wide
-    if columns < wide:
-        for kept in range(len(cut.columns), 0, -1):
-            column, (row, _) = Joined("column", cut.columns[:kept]), cut.loops[-2:]
-            fewer = replace(cut, loops=(row, column))
-            wide = fewer.counts(box.extents)[1]
-            block = block_for(box, rows, wide)
-            if block is None:
-                break
-            cut = fewer.changed(
-                Tile("column", wide, "panel"), *block_directives(box.width, block), without=(LanesBeyond,)
-            )
-            if wide <= columns:
-                break
-    layers = (replace(x, size=min(cut.together, most or cut.together)) for x in cut.tiles("layer"))
-    if len(cut.columns) > 1:
-        return cut.changed(*cut.tiles("column"), *layers)
-    most = max(DENSE_BYTES // (rows * box.width) // box.per_line * box.per_line, box.per_line)
-    return cut.changed(Tile("column", min(columns, most), "panel"), *layers)
+def _in_tiles(box: StridedBox, cut: Schedule, rows: int, columns: int) -> Schedule:
+    """The cut in tiles of the caller's size, as far as panels stay in cache; those of joined digits stay."""
+    side = box.per_line
+    if cut.dense:
+        most = DENSE_BYTES // (cut.counts(box.extents)[0] * box.width) // side
+        panel = Tile("column", min(-(-columns // side), max(most, 1)) * side, "panel")
+        return cut if len(cut.columns) > 1 or cut.layers else cut.changed(panel)
+    if cut.staged:
+        rows, columns = min(rows, MOST_PANEL_LINES * side), min(columns, PANEL_COLUMNS)
+    return cut.changed(Tile("row", rows), Tile("column", columns))
 
 
 def _steps(others: list[Axis]) -> dict[str, tuple[int, int]]:

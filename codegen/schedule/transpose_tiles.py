@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.conditions import Conditions
 from codegen.schedule.directives import Tile
-from codegen.schedule.schedule import LOOPS_END, GivenSize, Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import LOOPS_END, GivenSize, Schedule, VectorSize
 from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS, size_of
 
 MOST_PANEL_LINES = 16
@@ -22,29 +23,25 @@ MOST_EVEN = 4
 """The most tiles in a direction that are made even; a narrow last one matters little among more."""
 
 
-def panel_tiles(
-    box: StridedBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
-) -> tuple[Tile, ...]:
+def panel_tiles(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:
     """Panels of short result rows, which are sized by their columns, or by joined digits and layers.
 
     Super-vectors have all rows; those of complete source rows, which are shorter than a lane, are a panel.
     The arguments are those of `tiles_of_lines`.
     """
     (rows, columns), (_, wide), together = cut.counts(box.extents), cut.tile(box.extents), cut.together
-    given = isinstance(size, TileSize)
-    if threads > 1 and not given:
-        tiles, wanted = size_of(others), TILES_PER_THREAD * threads
+    if when.threads > 1:
+        tiles, wanted = size_of(others), TILES_PER_THREAD * when.threads
         if cut.layers:
             together = max(1, min(together, tiles * box.axis(*cut.layers).extent // wanted))
         elif len(cut.columns) == 1 and tiles * -(-columns // wide) < wanted:
             wide = max(_rounded(-(-columns * tiles // wanted), box.per_line), box.per_line)
-    if not given:
-        wide = -(-columns // -(-columns // wide))
-    wide = _rounded(wide, box.per_line) if given else min(_rounded(wide, box.per_line), columns)
+    if when.tile is None:
+        wide = min(_rounded(-(-columns // -(-columns // wide)), box.per_line), columns)
     strips: tuple[Tile, ...] = ()
-    if size is not None and not isinstance(size, TileSize) and not cut.short:
+    if when.size is not None and not cut.short:
         unit = cut.lanes["column"]
-        strip = _rounded(_pair(size)[1], unit)
+        strip = _rounded(_pair(when.size)[1], unit)
         if len(cut.columns) == 1 and not cut.layers:
             most = max(DENSE_BYTES // (rows * box.width) // unit * unit, unit)
             strip = min(strip, most)
@@ -54,34 +51,27 @@ def panel_tiles(
     return Tile("column", wide, "panel"), *strips, *layers
 
 
-def tiles_of_lines(
-    box: StridedBox, cut: Schedule, others: list[Axis], threads: int, size: VectorSize | None
-) -> tuple[Tile, ...]:
+def tiles_of_lines(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:
     """Tiles that are stored in place, or go through panels of long result rows, rounded up to full lines.
 
-    Tiles without a panel are literals of the kernel. With super-vectors of the caller's size they are not
-    made even. They contain super-vectors that fit in them; larger super-vectors contain tiles. There are
-    enough tiles for all threads, unless the caller gives the size of tiles.
+    Tiles without a panel are literals of the kernel. They are not made even if the caller gives their size
+    or that of super-vectors. They contain super-vectors that fit in them; larger super-vectors contain tiles.
+    There are enough tiles for all threads.
 
     others  the axes that are neither rows nor columns nor layers
-    size    that of the caller
     """
     side, (all_rows, all_columns) = box.per_line, cut.counts(box.extents)
     rows, columns = cut.tile(box.extents)
-    if isinstance(size, TileSize):
-        rows, columns = size.rows, size.columns
-        if cut.staged:
-            rows, columns = min(rows, MOST_PANEL_LINES * side), min(columns, PANEL_COLUMNS)
-    elif threads > 1:
+    if when.threads > 1:
         tiles = size_of(others) * (1 if cut.staged else -(-all_rows // rows))
-        while columns >= 2 * side and tiles * -(-all_columns // columns) < TILES_PER_THREAD * threads:
+        while columns >= 2 * side and tiles * -(-all_columns // columns) < TILES_PER_THREAD * when.threads:
             columns = columns // 2 // side * side
-    if size is None and cut.stream and not cut.staged and not cut.short:
+    if when.size is None and when.tile is None and cut.stream and not cut.staged and not cut.short:
         rows, columns = _even(all_rows, rows), _even(all_columns, columns)
     tile = _rounded(rows, side), cut.lanes["column"] if cut.short else _rounded(columns, side)
     strips = None
-    if size is not None and not isinstance(size, TileSize):
-        strips, tile = _super_vectors(box, cut, tile, _pair(size))
+    if when.size is not None:
+        strips, tile = _super_vectors(box, cut, tile, _pair(when.size))
     larger = strips is not None and any(strip > count for strip, count in zip(strips, tile, strict=True))
     axes = ("row",) if cut.short and (others or not cut.staged) else ("row", "column")
     around, *inside = (
@@ -114,9 +104,6 @@ def _super_vectors(
 
 def given_size(box: StridedBox, cut: Schedule, size: VectorSize) -> GivenSize:
     """The size used instead of the caller's, in elements of the box."""
-    if isinstance(size, TileSize):
-        rows, columns = cut.tile(box.extents)
-        return GivenSize(None, (rows, columns * cut.together))
     counts, strips = cut.counts(box.extents), cut.tile(box.extents, strips=True)
     became = min(strips[0], counts[0]), min(strips[1], counts[1])
     sides = tuple(zip(became, counts, _pair(size), strict=True))
