@@ -35,7 +35,7 @@ from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
 
@@ -213,9 +213,7 @@ class _Maker:
         """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""
         if self.simple:
             return simplest(box)
-        found, given = self._choose(box), self.options.virtual_vector_size
-        if found.sized and given is not None:
-            found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
+        found = self._choose(box)
         self.observe("choose", found)
         return found
 
@@ -228,24 +226,18 @@ class _Maker:
         return pick(box, several) if len(several) > 1 else several[0]
 
     def _conditions(self, box: StridedBox | None = None) -> Conditions:
-        """What schedules depend on: of a box, its super-vectors as well."""
-        given, size = self.options, self._vector_size(box) if box else None
-        tile = given.tile and (given.tile[0], -(-given.tile[1] // self._merged(box))) if box else None
-        return Conditions(given.threads, self.footprint, given.stream_bytes, size, given.into_cache, tile)
-
-    def _merged(self, box: StridedBox) -> int:
-        """Elements of the copy in an element of the box."""
-        return max(1, box.target.bits // self.target.bits)
-
-    def _vector_size(self, box: StridedBox) -> VectorSize | None:
-        """The requested size, in elements of the box."""
-        merged = self._merged(box)
-        match self.options.virtual_vector_size:
-            case (rows, columns):
-                return rows, -(-columns // merged)
-            case int(size):
-                return -(-size // merged)
-        return None
+        """What schedules depend on: of a box, its super-vectors and tiles as well."""
+        given, when = (
+            self.options,
+            Conditions(self.options.threads, self.footprint, self.options.stream_bytes),
+        )
+        if box is None:
+            return when
+        merged = max(1, box.target.bits // self.target.bits)
+        tile = given.tile and (given.tile[0], -(-given.tile[1] // merged))
+        return replace(
+            when, given=given.virtual_vector_size, merged=merged, into_cache=given.into_cache, tile=tile
+        )
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
         given = self.options.schedule if box.source else ""

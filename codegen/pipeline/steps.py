@@ -80,17 +80,16 @@ def step_of(
 
 def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ...]:
     """The sizes of full strips of the caller's super-vectors; directives have those of transposes."""
-    if not schedule.sized or schedule.order:
-        return ()
-    cut = any(x.outer == COLUMNS for x in schedule.cuts)
-    inner = prod(box.extents[axis] for axis in schedule.inner)
     names: list[str] = []
-    if inner == schedule.sized.columns if cut else schedule.sized.became == schedule.sized.given:
-        names += [f"{x.axis}_extent" for x in nest.loops[:1]]
-    rows = {x.axis: x.block for x in schedule.cuts if x.outer == ROWS}
-    for name, loop in zip(loop_letters(nest), nest.around, strict=True):
-        if rows.get(loop.axis) == loop.extent:
-            names.append(f"{name}_extent")
+    for cut in schedule.cuts:
+        axes = {cut.axis, *(x.outer for x in schedule.cuts if x.axis == cut.axis and x is not cut)}
+        if prod(x.extent for x in box.axes if x.name in axes) != cut.block:
+            continue
+        if cut.outer == COLUMNS:
+            names += [f"{x.axis}_extent" for x in nest.loops[:1]]
+        if cut.outer == ROWS:
+            named = zip(loop_letters(nest), nest.around, strict=True)
+            names += [f"{name}_extent" for name, loop in named if loop.axis == cut.axis]
     return tuple(names)
 
 

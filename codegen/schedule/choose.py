@@ -177,7 +177,7 @@ def loop_schedule(
 
     `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
-    strips = choose_copy_strips(box, inner, outer, when.size)
+    strips = choose_copy_strips(box, inner, outer, when)
     loops, directives = inner.loops, inner.directed(stream=stream)
     cuts, groups, together = strips.cuts(inner), None, None
     if stream and inner.packed == "src":

@@ -7,15 +7,13 @@ from math import prod
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_directives import InnerLoops
 from codegen.schedule.choose_interleave import strip_of_joined
+from codegen.schedule.conditions import LOOPS_END, Conditions
 from codegen.schedule.schedule import (
     COLUMNS,
-    LOOPS_END,
     MOST_LOOPS,
     ROWS,
     STRIP,
     Cut,
-    GivenSize,
-    VectorSize,
 )
 from codegen.support.dataclasses import dataclass
 
@@ -30,20 +28,20 @@ NO_ROOM = f"kernels have {MOST_LOOPS} loops at most"
 class CopyStrips:
     """The strips of the inner loops and of the outer ones.
 
-    strip  iterations of the long inner loop at a time; None: all
+    strip  iterations of the long inner loop at a time; None: all, of whatever number
     row    the outermost outer loop that a super-vector has iterations of, or None; loops inside
            it belong to the super-vector as well
     rows   iterations of `row` per super-vector; more than it has where super-vectors have all loops
-    sized  what the caller's size became
+    sized  what the caller's size became; "" without one
     """
 
     strip: int | None
     row: Axis | None = None
     rows: int = 1
-    sized: GivenSize | None = None
+    sized: str = ""
 
     def cuts(self, inner: InnerLoops) -> tuple[Cut, ...]:
-        """The cuts of both loops; that of an outer loop also where one block has all its iterations."""
+        """The cuts of both loops; of the caller's size, also where one block has all iterations."""
         found = list[Cut]()
         if self.strip and inner.long is not None:
             found.append(Cut(inner.long, self.strip, COLUMNS if self.sized else STRIP))
@@ -56,7 +54,7 @@ class CopyStrips:
         at = len(outer) if self.row is None else outer.index(self.row)
         before, inside = outer[:at], outer[at:]
         position = len(before)
-        if self.strip and inner.long is not None:
+        if self.strip and inner.long is not None and _is_loop(box, inner, self.strip):
             cut = box.axis(inner.long)
             position = _strip_position(inner, before, cut)
             before.insert(position, _counted(cut, self.strip, COLUMNS if self.sized else STRIP))
@@ -65,9 +63,7 @@ class CopyStrips:
         return [*before, *inside]
 
 
-def choose_copy_strips(
-    box: StridedBox, inner: InnerLoops, outer: list[Axis], size: VectorSize | None
-) -> CopyStrips:
+def choose_copy_strips(box: StridedBox, inner: InnerLoops, outer: list[Axis], when: Conditions) -> CopyStrips:
     """The strips of inner loops inside `outer` loops, outermost first.
 
     for i in 70: for j in 200:                         48: strips of 48 of j
@@ -78,9 +74,10 @@ def choose_copy_strips(
     One number counts elements in the order of the loops. Of two, the second one counts elements of the
     inner loops, and the first one iterations of the loops around them.
     """
-    strip = _strip(box, inner, _columns(size))
+    size = when.size
+    strip = _strip(box, inner, size[1] if isinstance(size, tuple) else size)
     elements = _elements(box, inner, strip)
-    limit, room = "", MOST_LOOPS - len(outer) - (strip is not None)
+    limit, room = "", MOST_LOOPS - len(outer) - _is_loop(box, inner, strip)
     match size:
         case None:
             return CopyStrips(strip)
@@ -90,7 +87,12 @@ def choose_copy_strips(
             wanted = -(-size // elements) if strip is None else 1
     row, rows, count, why = _rows(outer, wanted, room)
     became = (count, elements) if isinstance(size, tuple) or count > 1 else elements
-    return CopyStrips(strip, row, rows, GivenSize(size, became, limit=why or limit))
+    return CopyStrips(strip, row, rows, when.became(became, why or limit))
+
+
+def _is_loop(box: StridedBox, inner: InnerLoops, strip: int | None) -> bool:
+    """Whether there is a loop over strips."""
+    return strip is not None and inner.long is not None and strip < box.axis(inner.long).extent
 
 
 def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, int, str]:
@@ -117,17 +119,8 @@ def _counted(loop: Axis, strip: int, name: str) -> Axis:
     return Axis(name, loop.extent // strip, loop.src * strip, loop.dst * strip)
 
 
-def _columns(size: VectorSize | None) -> int | None:
-    """The elements of a super-vector, or of one of its rows."""
-    match size:
-        case (_, columns):
-            return columns
-        case _:
-            return size
-
-
 def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | None:
-    """Iterations of the long inner loop per strip; None if one strip has all.
+    """Iterations of the long inner loop per strip; None if one strip has all, unless these are requested.
 
     They are a multiple of a byte if elements are packed, and fill registers if these are packed in columns.
     """
@@ -143,7 +136,7 @@ def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | No
     strip = -(-elements // (others * inner.unit)) * inner.unit
     if inner.joins_rows:
         return strip_of_joined(box, inner.loops[0].axes, strip * box.width)
-    return strip if strip < extent else None
+    return min(strip, extent) if strip < extent or extent * others == elements else None
 
 
 def _elements(box: StridedBox, inner: InnerLoops, strip: int | None) -> int:

@@ -103,9 +103,9 @@ def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, 
 
 def schedule_of_part(part: StridedBox, box: StridedBox, whole: Schedule, threads: int) -> Schedule:
     """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
-    size = whole.tile(box.extents, strips=True) if whole.sized else None
+    given = whole.tile(box.extents, strips=True) if whole.sized else None
     stream_bytes = ALWAYS_STREAM if whole.stream else NEVER_STREAM
-    return choose(part, Conditions(threads, stream_bytes=stream_bytes, size=size))
+    return choose(part, Conditions(threads, stream_bytes=stream_bytes, given=given))
 
 
 def _long(box: StridedBox, name: str, block: int) -> tuple[Cut, ...]:

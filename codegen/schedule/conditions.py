@@ -9,6 +9,9 @@ from codegen.schedule.machine import STREAM_BYTES, machine
 from codegen.schedule.schedule import VectorSize
 from codegen.support.dataclasses import dataclass
 
+LOOPS_END = "its loops have no more"
+"""Why super-vectors are smaller than requested where all iterations of their loops are in one."""
+
 EDGE_PART = 128
 """Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
 copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
@@ -21,7 +24,8 @@ class Conditions:
     threads       that share its loops
     footprint     bytes that the complete copy reads and writes
     stream_bytes  the least footprint of copies that are stored past the cache
-    size          the caller's virtual_vector_size, in elements of the box; None: the compiler's own
+    given         the caller's virtual_vector_size, in elements of the copy; None: the compiler's own
+    merged        elements of the copy in one of the box
     into_cache    whether the destination is in cache and the source is not
     tile          rows and columns of the tiles of a transpose; None: the compiler's own
     """
@@ -29,9 +33,29 @@ class Conditions:
     threads: int = 1
     footprint: int = 0
     stream_bytes: int = STREAM_BYTES
-    size: VectorSize | None = None
+    given: VectorSize | None = None
+    merged: int = 1
     into_cache: bool = False
     tile: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> VectorSize | None:
+        """The caller's size, in elements of the box."""
+        if isinstance(self.given, tuple):
+            rows, columns = self.given
+            return rows, -(-columns // self.merged)
+        return self.given and -(-self.given // self.merged)
+
+    def became(self, size: VectorSize, limit: str) -> str:
+        """What became of the caller's size: "virtual_vector_size 500 became 3x200 (its loops have no more)".
+
+        size   of super-vectors, in elements of the box
+        limit  why they are smaller than requested; "" if they are not
+        """
+        made = (size[0], size[1] * self.merged) if isinstance(size, tuple) else size * self.merged
+        texts = ("x".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in (self.given, made))
+        text = " became ".join(dict.fromkeys(texts))
+        return f"virtual_vector_size {text}{f' ({limit})' if limit else ''}"
 
     @property
     def is_large(self) -> bool:

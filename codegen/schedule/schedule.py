@@ -31,51 +31,6 @@ ROWS = "row_strip"
 """The axis that counts strips of an outer loop, of whose iterations super-vectors have several."""
 
 
-LOOPS_END = "its loops have no more"
-"""Why super-vectors are smaller than requested where all iterations of their loops are in one."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenSize:
-    """The caller's virtual_vector_size, and what it became.
-
-    given   elements of the copy; until a schedule is picked, elements of the box; None: the compiler's own
-    size    elements of a super-vector, or its rows and columns, in elements of the box
-    merged  elements of the copy in one of the box
-    limit   why super-vectors are smaller than requested; "" if they are not
-    """
-
-    given: int | tuple[int, int] | None
-    size: int | tuple[int, int]
-    merged: int = 1
-    limit: str = ""
-
-    @property
-    def columns(self) -> int:
-        """Elements of the inner loops that a super-vector has, in elements of the box."""
-        return self.size[1] if isinstance(self.size, tuple) else self.size
-
-    @property
-    def became(self) -> int | tuple[int, int]:
-        """The size in elements of the copy."""
-        match self.size:
-            case (rows, columns):
-                return rows, columns * self.merged
-            case size:
-                return size * self.merged
-
-    def __str__(self) -> str:
-        if self.given is None:
-            return ""
-        same = "" if self.became == self.given else f" became {_shown(self.became)}"
-        limit = f" ({self.limit})" if self.limit else ""
-        return f"virtual_vector_size {_shown(self.given)}{same}{limit}"
-
-
-def _shown(size: int | tuple[int, int]) -> str:
-    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
-
-
 @dataclass(frozen=True, slots=True)
 class Cut:
     """An axis that is split into blocks of that extent; `outer` names the axis over the blocks."""
@@ -153,7 +108,7 @@ class Schedule(Looped):
                 loop: it names the axes of the groups that move together
     directives  how the loops run; `make_nest` fills their tables
     cuts        the axes that are split first. Those whose blocks are no loop have one block
-    sized       the size of super-vectors if the caller gave it, which is a literal of the kernel then
+    sized       what became of the caller's size of super-vectors; "" without one
     split       whether long digits are split, and each part has a schedule of its own
     in_bytes    whether the bytes of elements are an axis, the most minor of the box
     given       whether a user wrote the directives, so that the other decisions do not count
@@ -163,7 +118,7 @@ class Schedule(Looped):
     loops: tuple[Joined, ...] = ()
     directives: tuple[Directive, ...] = ()
     cuts: tuple[Cut, ...] = ()
-    sized: GivenSize | None = None
+    sized: str = ""
     split: bool = False
     in_bytes: bool = False
     given: bool = False
@@ -223,5 +178,4 @@ class Schedule(Looped):
         cuts = (x for x in self.cuts if x.outer in self.outer)
         parts = [f"outer {' '.join(self.outer) or 'none'}", *map(str, self.loops), *map(str, cuts)]
         parts += ["bytes of elements"] * self.in_bytes + ["long digits split"] * self.split
-        parts += filter(None, map(str, [self.sized] if self.sized else []))
-        return " | ".join(parts)
+        return " | ".join([*parts, *filter(None, [self.sized])])

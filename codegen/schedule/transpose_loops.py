@@ -39,8 +39,7 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     )
     names = {x.name for x in others}
     outer = tuple(name for name in cut.order if name in names)
-    given = None if when.size is None else given_size(box, cut, when.size)
-    return replace(cut, outer=outer, sized=given, split=False)
+    return replace(cut, outer=outer, sized=given_size(box, cut, when), split=False)
 
 
 def shares_sets(box: StridedBox, distance: int) -> bool:

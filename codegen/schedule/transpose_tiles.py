@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.conditions import Conditions
+from codegen.schedule.conditions import LOOPS_END, Conditions
 from codegen.schedule.directives import Tile
-from codegen.schedule.schedule import LOOPS_END, GivenSize, Schedule, VectorSize
+from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS, size_of
 
 MOST_PANEL_LINES = 16
@@ -102,20 +102,20 @@ def _super_vectors(
     return (rows, columns), (min(rows, tile[0]), min(columns, tile[1]))
 
 
-def given_size(box: StridedBox, cut: Schedule, size: VectorSize) -> GivenSize:
-    """The size used instead of the caller's, in elements of the box."""
+def given_size(box: StridedBox, cut: Schedule, when: Conditions) -> str:
+    """What became of the caller's size; "" without one."""
+    if when.size is None:
+        return ""
     counts, strips = cut.counts(box.extents), cut.tile(box.extents, strips=True)
     became = min(strips[0], counts[0]), min(strips[1], counts[1])
-    sides = tuple(zip(became, counts, _pair(size), strict=True))
-    limit = ""
+    sides = tuple(zip(became, counts, _pair(when.size), strict=True))
+    limit = LOOPS_END if any(count < each for _, count, each in sides) else ""
     if any(strip < min(count, each) for strip, count, each in sides):
         limit = PANEL_ENDS
-    elif any(count < each for _, count, each in sides):
-        limit = LOOPS_END
-    return GivenSize(size, became, limit=limit)
+    return when.became(became, limit)
 
 
-def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+def _pair(size: VectorSize) -> tuple[int, int]:
     """Rows and columns of super-vectors of that size."""
     return size if isinstance(size, tuple) else (size, size)
 

@@ -50,7 +50,7 @@ def test_schedules_are_scheduled_as_themselves(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40, 80))
 def test_passes_can_obey_all_schedules(seed: int) -> None:
     box = permuted_box(seed)
-    several = [Conditions(threads, size=size) for size in SIZES for threads in (1, 4)]
+    several = [Conditions(threads, given=size) for size in SIZES for threads in (1, 4)]
     for when, stream in product([*several, Conditions(tile=(64, 200))], (False, True)):
         if found := transpose_schedule(box, when, stream=stream):
             check_nest(make_nest(box, found))
