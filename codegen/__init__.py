@@ -26,7 +26,6 @@ if _TYPE_CHECKING:
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
-    from codegen.backend.store_key import compiler_digest as compiler_digest
     from codegen.frontend.functions import UFUNCS as UFUNCS
     from codegen.frontend.functions import call_ufunc as call_ufunc
     from codegen.frontend.operands import Operand as Operand
@@ -149,6 +148,9 @@ if _TYPE_CHECKING:
     from codegen.pipeline.staged_loops import staged_loops as staged_loops
     from codegen.pipeline.steps import source_of_step as source_of_step
     from codegen.pipeline.stored_programs import find_copy as find_copy
+    from codegen.pipeline.tune import best_times as best_times
+    from codegen.pipeline.tune import fastest as fastest
+    from codegen.pipeline.tune import machine_facts as machine_facts
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
     from codegen.pipeline.verify_promises import check_independence as check_independence
@@ -231,7 +233,6 @@ if _TYPE_CHECKING:
     from codegen.support.caching import on_clear as on_clear
     from codegen.support.callers import caller_stacklevel as caller_stacklevel
     from codegen.support.cpu import cpu_level as cpu_level
-    from codegen.support.cpu import cpu_name as cpu_name
     from codegen.support.dataclasses import dataclass as dataclass
     from codegen.support.errors import FallbackWarning as FallbackWarning
     from codegen.support.errors import IntegerError as IntegerError
@@ -266,7 +267,6 @@ _HOMES = {
     "backend.progress": "compilations",
     "backend.store": "KernelStore default_store",
     "backend.store_check": "remove_entries verify_store",
-    "backend.store_key": "compiler_digest",
     "frontend.functions": "UFUNCS call_ufunc",
     "frontend.operands": "Operand cast_operand convert_operand literal_operand select_operand strong_operand",
     "frontend.operations": "apply_op truth_operand",
@@ -320,7 +320,7 @@ _HOMES = {
     "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
     "pipeline.stored_programs": "find_copy",
     "pipeline.steps": "source_of_step",
-    "pipeline.tune": "tuned",
+    "pipeline.tune": "best_times fastest machine_facts tuned",
     "pipeline.tune_copies": "tuned_copies",
     "pipeline.verify_promises": "check_independence promises_independence",
     "runtime.call_tables": "Integers",
@@ -356,7 +356,7 @@ _HOMES = {
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.callers": "caller_stacklevel",
-    "support.cpu": "cpu_level cpu_name",
+    "support.cpu": "cpu_level",
     "support.dataclasses": "dataclass",
     "support.errors": (
         "FallbackWarning IntegerError KernelError KernelIndexError KernelValueError LayoutError "

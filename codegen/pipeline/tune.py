@@ -73,13 +73,13 @@ def tuned(
 ) -> Pick:
     """A function that picks a schedule by measuring on `threads` threads, once per box and machine."""
     by_clock = partial(timed, threads=threads, specialize=specialize)
-    facts = machine_facts(threads, specialize)
+    facts = threads, specialize, *machine_facts()
     return partial(_pick, measure or by_clock, facts, store or default_store())
 
 
-def machine_facts(threads: int, specialize: str) -> tuple[object, ...]:
-    """The dependencies of a measurement, besides the box that is measured."""
-    return threads, specialize, cpu_name(), machine(), compiler_digest()
+def machine_facts() -> tuple[object, ...]:
+    """What measurements depend on besides what is measured: the machine and the compiler."""
+    return cpu_name(), machine(), compiler_digest()
 
 
 def _pick(
@@ -215,19 +215,24 @@ def timed(
 
 
 def best_times(
-    make: Sequence[Callable[[], Callable[[], None]]], moved: int, clock: Callable[[], float]
+    make: Sequence[Callable[[], Callable[[], object]]],
+    moved: int,
+    clock: Callable[[], float],
+    most_runs: int = MOST_RUNS,
 ) -> tuple[float, ...]:
     """The best of several times of each runner, infinite for those that are not made in time.
 
-    make: makes a runner, whose kernels are compiled then; moved: bytes that each run moves
+    make       makes a runner, whose kernels are compiled then
+    moved      bytes that each run moves
+    most_runs  runs of one measurement
     """
-    runners: list[Callable[[], None]] = []
+    runners: list[Callable[[], object]] = []
     began = perf_counter()
     for each in make:
         if runners and perf_counter() - began > MOST_SECONDS:
             break
         runners.append(each())
-    runs = min(max(1, BATCH_BYTES // max(1, moved)), MOST_RUNS)
+    runs = min(max(1, BATCH_BYTES // max(1, moved)), most_runs)
     best = [float("inf")] * len(make)
     for _ in range(REPEATS):
         for k, run in enumerate(runners):

@@ -34,7 +34,7 @@ def tuned_copies(
     store: KernelStore | None = None,
 ) -> PickCopy:
     """A function that picks one of several programs of a copy by measuring, once per copy and machine."""
-    facts = machine_facts(threads, specialize)
+    facts = threads, specialize, *machine_facts()
     return partial(_pick, measure or partial(timed_copies, threads=threads), facts, store or default_store())
 
 

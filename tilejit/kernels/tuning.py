@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from codegen import (
-    Cache,
     Function,
-    KernelStore,
-    compiler_digest,
-    cpu_level,
-    cpu_name,
+    best_times,
     default_store,
+    fastest,
+    machine_facts,
     read_vector_sizes,
 )
 from tilejit.arrays.memory import Array
@@ -31,25 +29,11 @@ CANDIDATES = (AUTO, "1*hw", "2*hw", "16*hw")
 MOST_BYTES = 256 << 20
 """The most bytes of arrays to copy for a measurement."""
 
-REPEATS = 5
-BATCH_BYTES = 4 << 20
-"""The fewest bytes that one measurement moves."""
-
-Measure = Callable[[Sequence[LoopProgram], Sequence[Any]], Sequence[float]]
-"""Seconds that each program takes with these arguments."""
-
-_winners: Cache[str, str] = Cache()
-"""Results measured in this process, for use without a store."""
+MOST_RUNS = 1000
+"""Runs of one measurement."""
 
 
-def tuned(
-    function: Function,
-    options: LoopOptions,
-    given: Sequence[Any],
-    *,
-    measure: Measure | None = None,
-    store: KernelStore | None = None,
-) -> LoopOptions:
+def tuned(function: Function, options: LoopOptions, given: Sequence[Any]) -> LoopOptions:
     """The options with the fastest virtual_vector_size for such arguments, if `tune` requests it.
 
     It is measured once for a function, its options, the power of two nearest to the bytes of the arrays, and
@@ -61,37 +45,29 @@ def tuned(
     size = sum(x.nbytes for x in given if isinstance(x, np.ndarray))
     if options.virtual_vector_size != AUTO or size > MOST_BYTES:
         return plain
-    store = store or default_store()
-    facts = function, plain, size.bit_length(), CANDIDATES, cpu_name(), cpu_level().name, compiler_digest()
-    name = f"loops-{sha256(repr(facts).encode()).hexdigest()[:32]}"
-    known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
-    if known not in CANDIDATES:
-        programs = [LoopProgram(function, _with_size(plain, c)) for c in CANDIDATES]
-        times = list((measure or timed)(programs, given))
-        known = CANDIDATES[times.index(min(times))]
-        store.put_note(name, {"winner": known})
-    return _with_size(plain, _winners.keep(name, known))
+    choices = {str(x): _with_size(plain, x) for x in CANDIDATES}
+
+    def times() -> Sequence[float]:
+        return _timed([LoopProgram(function, x) for x in choices.values()], given)
+
+    facts = function, plain, size.bit_length(), machine_facts()
+    return fastest("loops", choices, facts, default_store(), times)
 
 
 def _with_size(options: LoopOptions, size: str) -> LoopOptions:
     return options if size == AUTO else replace(options, virtual_vector_size=read_vector_sizes(size, 1, ""))
 
 
-def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:
+def _timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> Sequence[float]:
     """The best of several times of each program; programs alternate, on copies of the arrays."""
     held = [_copy(x) if isinstance(x, np.ndarray) else x for x in given]
     moved = sum(x.nbytes for x in held if isinstance(x, np.ndarray))
-    runs = min(1000, max(1, BATCH_BYTES // max(1, moved)))
-    best = [float("inf")] * len(programs)
+
+    def runner(program: LoopProgram) -> Callable[[], object]:
+        return partial(program, *held)
+
     with np.errstate(all="ignore"):
-        for _ in range(REPEATS):
-            for k, program in enumerate(programs):
-                program(*held)
-                start = perf_counter()
-                for _ in range(runs):
-                    program(*held)
-                best[k] = min(best[k], (perf_counter() - start) / runs)
-    return best
+        return best_times([partial(runner, x) for x in programs], moved, perf_counter, MOST_RUNS)
 
 
 def _copy(x: Array) -> Array:
