@@ -222,13 +222,6 @@ def long_axis(name: str) -> str:
     return f"long_{name}"
 
 
-def cut_long(box: StridedBox, name: str, block: int) -> tuple[StridedBox, ...]:
-    """Split an axis into blocks of that extent if it is longer than two of them; see `cut_axis`."""
-    if box.axis(name).extent <= 2 * block:
-        return (box,)
-    return cut_axis(box, name, block, long_axis(name))
-
-
 def in_element(box: StridedBox, name: str) -> StridedBox:
     """The box with the elements along a contiguous axis as one wider element.
 

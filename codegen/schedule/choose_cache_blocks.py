@@ -72,7 +72,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     2026-11).
     """
     if schedule.stream and schedule.staged:
-        panel = Panel.of(box, schedule)
+        panel = PanelTraffic.of(box, schedule)
         return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
     if not schedule.packed or not schedule.stream or schedule.joins_rows:
         return False
@@ -81,7 +81,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PanelTraffic:
     """What a panel of a streamed transpose reads and writes.
 
     cut    its schedule
@@ -100,7 +100,7 @@ class Panel:
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: Schedule) -> Panel:
+    def of(cls, box: StridedBox, cut: Schedule) -> PanelTraffic:
         """The panel of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
         tall, wide = cut.tile(box.extents)

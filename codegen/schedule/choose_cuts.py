@@ -37,7 +37,7 @@ def _read_windows(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
         return ()
     inner = inner_loops(box, past_cache=True)
     found = window_cut(box, inner.inner) if inner and inner.packed == "dst" else None
-    return _long(box, *found) if found else ()
+    return (found,) if found else ()
 
 
 def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:

@@ -18,7 +18,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.call_limits import may_stage_digits
-from codegen.schedule.choose_cache_blocks import Panel
+from codegen.schedule.choose_cache_blocks import PanelTraffic
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.directives import Assemble
@@ -142,7 +142,7 @@ def _evicts_lines(moved: BoxSchedule) -> bool:
     cut = moved.schedule
     if not cut.stream or not cut.dense or moved.box.blocks:
         return False
-    panel = Panel.of(moved.box, cut)
+    panel = PanelTraffic.of(moved.box, cut)
     share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
     in_parts = panel.part % LINE_BYTES != 0 and panel.part < EVICTED_LINES * LINE_BYTES
     return share_sets and in_parts and panel.run <= EVICTED_RUN_BYTES

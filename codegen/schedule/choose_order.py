@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Side, StridedBox, cut_long, long_axis
+from codegen.ir.strided_box import Axis, Side, StridedBox, cut_axis, long_axis
+from codegen.schedule.schedule import Cut
 
 WINDOW_BYTES = 1 << 16
 PAGE_BYTES = 1 << 12
@@ -77,8 +78,8 @@ def by_source(outer: list[Axis]) -> list[Axis]:
     return sorted(outer, key=lambda loop: -abs(loop.src))
 
 
-def window_cut(box: StridedBox, inner: tuple[str, ...]) -> tuple[str, int] | None:
-    """The loop to split, and the block size, so that the source is read by windows; None if no gain.
+def window_cut(box: StridedBox, inner: tuple[str, ...]) -> Cut | None:
+    """The cut by which the source is read by windows; None if no gain.
 
     In the order of one side, chunks that are far apart on the other side touch a page each. A window of a few
     KiB of the source, read in order, touches few pages on both sides. This pays if those pages share cache
@@ -93,12 +94,12 @@ def window_cut(box: StridedBox, inner: tuple[str, ...]) -> tuple[str, int] | Non
         step, extent = loop.src, loop.extent
         if loop.name in inner or not 0 < step <= READ_BYTES // 2 or step * extent < 4 * READ_BYTES:
             continue
-        block = READ_BYTES // step
-        cut = cut_long(box, loop.name, block)[0]
-        outer = [x for x in cut.axes if x.name not in inner]
-        found = best_order(cut, outer, inner)
+        cut = Cut(loop.name, READ_BYTES // step, long_axis(loop.name))
+        blocks, *_ = cut_axis(box, cut.axis, cut.block, cut.outer)
+        outer = [x for x in blocks.axes if x.name not in inner]
+        found = best_order(blocks, outer, inner)
         if found == _by_windows(outer) and found not in (outer, by_source(outer)):
-            return loop.name, block
+            return cut
     return None
 
 
