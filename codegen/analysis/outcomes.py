@@ -130,9 +130,9 @@ class _Outcomes:
 
 
 def legal_tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
-    """The legal tail: a shifted one repeats iterations, which must not load stored arrays or carry values."""
+    """The legal tail: overlapping ones repeat iterations, which must not load stored arrays or carry."""
     stored = {a.array for a in accesses if a.stores}
     loaded = {a.array for a in accesses if not a.stores}
-    if tail == "shift" and (stored & loaded or loop.node.carried):
+    if tail in ("shift", "clamp") and (stored & loaded or loop.node.carried):
         return "mask"
     return tail

@@ -68,7 +68,7 @@ class LoopReport:
     shape   of its super-vectors; () if it stays scalar
     code    VECTORIZED, or one of the reasons above
     text    the access, bound or local in question; for vectorized loops, how each array is accessed
-    tail    how the last iterations run: "mask", "shift", "scalar", "assume_divisible"; "" if scalar
+    tail    how the last iterations run: as `tilejit.kernel` has them; "" if scalar
     """
 
     index: str

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from codegen.analysis.bodies import defined
 from codegen.ir.building import plus
-from codegen.ir.index import Index, index_symbols
-from codegen.ir.nodes import For, Function, If, Statement, Store, View
+from codegen.ir.index import Greatest, Index, Least, index_symbol, index_symbols
+from codegen.ir.nodes import For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import map_value, map_values
-from codegen.ir.values import Load, Value
+from codegen.ir.values import IndexValue, Load, Value
 from codegen.passes.new_names import NewNames
 from codegen.schedule.loop_schedule import LoopSchedule
 
@@ -34,13 +34,13 @@ def _body(body: tuple[Statement, ...], known: Rows, names: NewNames) -> tuple[St
     at: int | None = None
     for statement in body:
         match statement:
-            case For(lanes=0):
-                made.append(replace(statement, body=_body(statement.body, {}, names)))
-            case For(body=(For(lanes=side),)) if side:
+            case For(body=(For(lanes=side),), lanes=held) if side and held:
                 made.append(statement)
-            case For():
+            case For() | If() if _in_lanes(statement):
                 at = len(made) if at is None else at
                 made.append(_on_rows(statement, rows, names))
+            case For():
+                made.append(replace(statement, body=_body(statement.body, {}, names)))
             case If(tests, then, otherwise):
                 made.append(If(tests, _body(then, rows, names), _body(otherwise, rows, names)))
             case _:
@@ -49,7 +49,20 @@ def _body(body: tuple[Statement, ...], known: Rows, names: NewNames) -> tuple[St
     return (*made[:at], *new, *made[at:]) if at is not None else tuple(made)
 
 
-def _on_rows(loop: For, rows: Rows, names: NewNames) -> For:
+def _in_lanes(node: Statement) -> bool:
+    """Whether a statement is a loop over super-vectors, or branches that hold nothing else.
+
+    for j_block in 0..m step 8: j = min(j_block, m - 8); for j in j..j + 8: …      is one, too
+    """
+    match node:
+        case If(_, then, otherwise):
+            return all(isinstance(x, Let) or _in_lanes(x) for x in (*then, *otherwise))
+        case For(index, body=(Let(_, IndexValue(Least(of) | Greatest(of))), For() as inner)):
+            return index_symbol(index) in of and _in_lanes(inner)
+    return isinstance(node, For) and node.lanes > 0
+
+
+def _on_rows(loop: For | If, rows: Rows, names: NewNames) -> Statement:
     moving = defined((loop,))
 
     def row(access: Load | Store) -> tuple[str, tuple[Index, ...]]:
@@ -85,6 +98,4 @@ def _on_rows(loop: For, rows: Rows, names: NewNames) -> For:
             case _:
                 return map_values(node, lambda value: map_value(value, part))
 
-    changed = statement(loop)
-    assert isinstance(changed, For)
-    return changed
+    return statement(loop)

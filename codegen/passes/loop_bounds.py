@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.building import greatest, least, minus, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.integer_operators import number_in
 from codegen.ir.names import SHAPE
 from codegen.ir.nodes import Compare, For, Let
 from codegen.ir.values import IndexValue
@@ -27,9 +28,14 @@ def with_ends(loop: For, first: Index, last: Index) -> For:
 
 
 def named_ends(loop: For, names: NewNames) -> tuple[list[Let], Index, Index]:
-    """Statements that name both bounds, and the bounds as symbols or numbers: both are used repeatedly."""
+    """Statements that name both bounds, and the bounds as symbols or numbers: both are used repeatedly.
+
+    Bounds that are a number of iterations apart have no names.
+    """
     lets: list[Let] = []
     found: list[Index] = []
+    if number_in(minus(*reversed(ends(loop)))) is not None:
+        return lets, *ends(loop)
     for bound, what in zip(ends(loop), ("lower", "upper"), strict=True):
         if not is_simple(bound):
             lets.append(Let(names.name(f"{loop.index}_{what}"), IndexValue(bound)))
@@ -67,9 +73,16 @@ def _is_extent(index: Index) -> bool:
     return False
 
 
-def full_blocks_end(first: Index, last: Index, step: int, block: int) -> Index:
-    """The index at which the last full block of iterations ends."""
-    return plus(first, times(quotient(trips(first, last, step), block), block * step))
+def full_blocks_end(first: Index, last: Index, step: int, block: int, *, some: bool = False) -> Index:
+    """The index at which the last full block of iterations ends.
+
+    some  whether there are iterations
+    """
+    count = number_in(iterations(first, last, step))
+    if count is not None:
+        return plus(first, max(count, 0) // block * block * step)
+    left = iterations(first, last, step) if some else trips(first, last, step)
+    return plus(first, times(quotient(left, block), block * step))
 
 
 def before(first: Index, last: Index, step: int) -> Compare:

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from itertools import chain
 
-from codegen.ir.building import index_of, least, minus, plus, times
-from codegen.ir.index import Index, index_symbol
+from codegen.analysis.bodies import flat
+from codegen.ir.building import compare, greatest, index_of, least, minus, plus
+from codegen.ir.index import Affine, Greatest, Index, Least, index_symbol, index_symbols
+from codegen.ir.integer_operators import number_in
+from codegen.ir.names import END
 from codegen.ir.nodes import MANY, Carried, Compare, For, Function, If, Let, Statement
-from codegen.ir.rewriting import in_sizes, map_value, map_values, rename_carried, resized
+from codegen.ir.rewriting import (
+    Body,
+    in_sizes,
+    map_value,
+    map_values,
+    rename_carried,
+    resized,
+    rewrite_body,
+    substituted,
+)
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
-from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
+from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, with_ends
 from codegen.passes.new_names import NewNames, wanted
-from codegen.schedule.directives import Registers
+from codegen.passes.simplify import evaluated
+from codegen.passes.tails import Vectors, clamped, obeyed, shifted, start_of_last, whole
+from codegen.schedule.directives import OVERLAPPING, Registers
 from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -28,7 +43,7 @@ def peel_tails(function: Function, schedule: LoopSchedule) -> Function:
     After blocks of one register, the tail has at most one iteration, which its second bound says.
     A block that the schedule prints whole is one value of 64 lanes, which LLVM splits into registers.
 
-    A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
+    A scalar tail runs element by element. In a shifted one, the last register begins early enough to be full.
     If lines are streamed, a masked register handles the iterations before the first full line.
     """
     peel = _Peel(NewNames("peel"), schedule)
@@ -66,6 +81,8 @@ class _Peel:
                     return self.vector_loop(node, registers)
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
+                if found := self.in_strips(node):
+                    return self.full_strips(node, *found)
                 carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
                 body = self.body(node.body)
                 carried = tuple(replace(c, update=self.value(c.update)) for c in carried)
@@ -105,6 +122,66 @@ class _Peel:
             self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
         return replace(strips, body=body, carried=tuple(carried))
 
+    def in_strips(self, strips: For) -> tuple[For, Registers] | None:
+        """The loop over super-vectors in each strip of a loop over strips; None if it is no such loop."""
+        blocked = [x.axis for x in self.schedule.obeying(Registers) if x.rows]
+        for each in flat(strips.body):
+            if isinstance(each, For) and each.size > 1 and each.index not in blocked and not strips.carried:
+                registers = self.schedule.registers(each.index)
+                if registers and _are_strips(strips, each):
+                    return each, registers
+        return None
+
+    def full_strips(self, strips: For, loop: For, registers: Registers) -> list[Statement]:
+        """Full strips, in which no row has a tail of its own, then the iterations that are left.
+
+        before:  for j_strip in 0..m step 32: for i: for j in j_strip..min(j_strip + 32, m) step 8: …
+        after:   for j_strip in 0..j_whole step 32: for i: for j in j_strip..j_strip + 32 step 8: …
+                 if j_whole < m: for i: for j in j_whole..m step 8: …
+
+        If iterations may repeat, those that are left begin early enough to fill a register:
+
+        after:   if m >= 8: the same, with j_rest = min(j_whole, m - 8) instead of j_whole in the last loops
+                 else: for i: for j in 0..m: …
+        """
+        lets, first, last = named_ends(strips, self.names)
+        out: list[Statement] = [*lets]
+        step, lanes, how = loop.step // loop.size, registers.lanes, self.tail(loop.index)
+        size, single = strips.step // step, replace(with_ends(strips, first, last), step=step)
+
+        def rows(begin: Index, end: Index, fewest: int, most: int) -> Body:
+            """The body of the loop over strips, for the iterations from one index to another."""
+
+            def changed(node: Statement) -> Body:
+                if isinstance(node, For) and node.index == loop.index:
+                    return (replace(node, upper=(end,), fewest=fewest, most=most),)
+                return (node,)
+
+            return self.body(
+                tuple(substituted(x, strips.index, begin) for x in rewrite_body(strips.body, changed))
+            )
+
+        strip = index_symbol(strips.index)
+        full = rows(strip, plus(strip, strips.step), size, size)
+        if how == "clamp":
+            bodies = Vectors(size, full), Vectors(0, rows(strip, last, 0, size - 1))
+            return [*out, *shifted(single, bodies, compact=True, names=self.names)]
+        fit = out if how != "shift" else list[Statement]()
+        whole = self.end(loop, "whole", full_blocks_end(first, last, step, size, some=how == "shift"), fit)
+        fit.append(replace(with_ends(strips, first, whole), body=full))
+        left: list[Statement] = []
+        begin, fewest, most = whole, 0, size - 1
+        if how == "shift":
+            fewest, most = lanes, max(most, lanes)
+            early = (least if step > 0 else greatest)(whole, start_of_last(single, lanes))
+            begin = self.end(loop, "rest", early, left)
+        if how:
+            fit.append(If((before(whole, last, step),), (*left, *rows(begin, last, fewest, most))))
+        if how != "shift":
+            return fit
+        enough = compare(iterations(first, last, step), "ge", lanes)
+        return [*out, If((enough,), tuple(fit), rows(first, last, 0, lanes - 1))]
+
     def tail(self, axis: str) -> str:
         """How the iterations of a loop run that fill no block; "" if there are none."""
         tail = self.schedule.tail(axis)
@@ -117,6 +194,12 @@ class _Peel:
         lets, first, last = named_ends(loop, self.names)
         out: list[Statement] = [*lets]
         step, block = loop.step // loop.size, lanes * count
+        if how in OVERLAPPING:
+            return [*out, *self.overlapping(with_ends(loop, first, last), registers, most)]
+        most, loop = min(most, loop.most), replace(loop, fewest=0, most=MANY)
+        trips = None if streamed else number_in(iterations(first, last, step))
+        if trips is not None and trips % lanes == 0:
+            how = "registers" if how and trips % block else ""
         once = replace(in_sizes(loop, lanes, 0), lanes=lanes)
         full = replace(in_sizes(loop, block, 0), lanes=block if registers.whole else lanes)
         begin = first
@@ -137,8 +220,8 @@ class _Peel:
             out.append(with_ends(_going_on(once_streamed), whole, done))
             whole = done
         if how == "mask":
-            full_before = lanes if streamed else block
-            if min(most, full_before - 1) < lanes and not loop.carried:
+            left = trips % block if trips is not None else (lanes if streamed else block) - 1
+            if min(most, left) < lanes and not loop.carried:
                 part = replace(once, lower=(whole,), upper=(last, plus(whole, once.step)))
                 out.append(self.live(part, last, full=False))
             else:
@@ -148,16 +231,17 @@ class _Peel:
             out += self.with_sums(with_ends(once, whole, done), sums)
             whole = done
         rest: dict[str, Local] = {}
-        if how == "shift":
-            out += self.shifted(loop, once, (first, whole, last))
-        elif how == "scalar":
+        if how == "scalar":
             single, rest = self.scalar(loop, whole, last)
             out.append(single)
         self.sums.update({name: _Sums(held, rest.get(name)) for name, held in sums.items()})
         return out
 
     def end(self, loop: For, what: str, end: Index, out: list[Statement]) -> Index:
-        """Name the index before which a part of a loop ends."""
+        """Name the index before which a part of a loop ends, unless it is a sum."""
+        end = evaluated(end)
+        if isinstance(end, Affine):
+            return end
         out.append(Let(self.names.name(f"{loop.index}_{what}"), IndexValue(end)))
         return index_symbol(out[-1].name)  # type: ignore[union-attr]
 
@@ -201,20 +285,37 @@ class _Peel:
                 return replace(carried, start=self.rests[name])
         return carried
 
-    def shifted(self, loop: For, once: For, ends: tuple[Index, Index, Index]) -> list[Statement]:
-        """A last register that begins early enough to be full, or single elements if there are too few."""
-        first, whole, last = ends
-        step, out = loop.step // loop.size, list[Statement]()
-        early = (
-            minus(last, once.size)
-            if step == 1
-            else plus(first, times(minus(trips(first, last, step), once.size), step))
+    def overlapping(self, loop: For, registers: Registers, most: int) -> Body:
+        """Full blocks, then registers of which the last begins early; single elements if there are too few.
+
+        after:   if m >= 8:
+                   for j in 0..j_whole step 32: C[j] = A[j] [32]                  8 lanes, 4 registers
+                   for j_block in j_whole..m step 8: j = min(j_block, m - 8); C[j] = A[j] [8]
+                 else: for j in 0..m: C[j] = A[j]
+        """
+        lanes, block, tail = (
+            registers.lanes,
+            registers.lanes * registers.count,
+            self.schedule.tail(loop.index),
         )
-        start = self.end(loop, "last", early, out)
-        reached = replace(before(first, start, step), relation="le" if step > 0 else "ge")
-        register = with_ends(once, start, plus(start, once.step))
-        single, _ = self.scalar(loop, whole, last)
-        return [*out, If((before(whole, last, step), reached), (register,), (single,))]
+        held = {block: block if registers.whole else lanes, lanes: lanes, 1: 1}
+        bodies = [Vectors(size, in_sizes(loop, size, 0).body, lanes) for size, lanes in held.items()]
+        single = replace(in_sizes(loop, 1, 0), most=min(most, loop.most))
+        (first,), (last,), step = loop.lower, loop.upper, single.step
+        left = iterations(first, last, step)
+        trips = number_in(left)
+        exact = trips is not None and trips % block == 0
+        if len(bodies) == 2 or exact or single.most < lanes or (tail and tail.how == "clamp"):
+            return obeyed(single, tuple(bodies), tail, self.names)
+        fit, end = list[Statement](), first
+        if single.most >= block:
+            end = self.end(loop, "whole", full_blocks_end(first, last, step, block, some=True), fit)
+            fit.append(with_ends(whole(single, bodies[0]), first, end))
+        early = start_of_last(single, lanes)
+        fit.append(clamped(with_ends(single, end, last), bodies[1], early, self.names))
+        if single.fewest >= lanes:
+            return tuple(fit)
+        return (If((compare(left, "ge", lanes),), tuple(fit), (whole(single, bodies[2]),)),)
 
     def blocks(self, outer: For, block: Registers) -> list[Statement]:
         """Full blocks, and the rows and lanes that fill none, row by row.
@@ -290,6 +391,17 @@ class _Peel:
         if self.tail(block.axis):
             out.append(If((before(whole, last, step),), (row_by_row(whole),)))
         return tuple(out)
+
+
+def _are_strips(strips: For, loop: For) -> bool:
+    """Whether a loop runs over one strip of the iterations that the loop around it has.
+
+    for j_strip in 0..m step 32: for j in j_strip..min(j_strip + 32, m)
+    """
+    bounds = (x.of if isinstance(x, Least | Greatest) else (x,) for x in strips.upper)
+    last = (x for x in chain.from_iterable(bounds) if END not in index_symbols(x))  # not that of a thread
+    strip = index_symbol(strips.index)
+    return loop.lower == (strip,) and {*loop.upper} == {plus(strip, strips.step), *last}
 
 
 def _going_on(loop: For) -> For:

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from codegen.ir.building import compare, minus
-from codegen.ir.integer_operators import number_in
+from codegen.ir.building import compare
 from codegen.ir.nodes import MANY, Call, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load, Local, Op
 from codegen.passes.scalar_statement import moved_by_address
 from codegen.passes.sides import FILL
 from codegen.passes.super_vectors import PATTERN, rest_of, super_vector
-from codegen.passes.tails import Vectors, at_index, clamped, followed, shifted, whole
+from codegen.passes.tails import Vectors, followed, obeyed
 from codegen.passes.vectorize_tiles import vectorize_tiles
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import CopyBlock, Tail
+from codegen.schedule.directives import CopyBlock
 
 
 def vectorize_axes(function: Function, nest: CopyNest) -> Function:
@@ -59,7 +58,7 @@ def _widened(loop: For, nest: CopyNest) -> Body:
     bodies = (full, *(_fewer(loop, nest.lanes, size) for size in (tail.sizes if tail else ())))
     if any(prod(x.value.shape) > prod(nest.lanes.values()) for x in full.body if isinstance(x, Store)):
         return followed(loop, bodies, 1)  # the last one also stores lanes after those of its iterations
-    made = _run(loop, bodies, tail)
+    made = obeyed(loop, bodies, tail)
     for long in nest.obeying(CopyBlock) if loop.most == MANY else ():
         (store,) = loop.body
         assert isinstance(store, Store), "the bytes of a run are moved as they are"
@@ -67,25 +66,6 @@ def _widened(loop: For, nest: CopyNest) -> Body:
         block = Call("copy_block", (store.array, store.value.array, *loop.upper))
         made = (If((compare(loop.upper[0], "ge", long.least),), (block,), made),)
     return made
-
-
-def _run(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None) -> Body:
-    """The iterations of a loop, by as few bodies as it needs."""
-    (first,), (last,), full = loop.lower, loop.upper, bodies[0]
-    trips = number_in(minus(last, first))
-    for vectors in bodies:
-        if not vectors.is_any and trips == vectors.count:
-            return at_index(loop, vectors, first)
-    if tail is None or (trips and trips % full.count == 0):
-        return (whole(loop, full),)
-    if loop.most < full.count:
-        few = tuple(x for x in bodies if x.count <= loop.most)
-        return shifted(loop, few[-1:] if few[-1].is_any else few, compact=tail.how == "clamp")
-    if loop.fewest >= full.count or not tail.sizes:
-        return (clamped(loop, full, minus(last, full.count)),)
-    if tail.how == "narrow":
-        return followed(loop, bodies, 0)
-    return shifted(loop, bodies, compact=tail.how == "clamp")
 
 
 def _fewer(loop: For, lanes: Mapping[str, int], size: int | str) -> Vectors:

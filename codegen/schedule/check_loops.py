@@ -118,7 +118,9 @@ def _in_order(loop: Loop, names: Sequence[str]) -> bool:
 
 
 def with_tails(function: Function, directives: Sequence[Directive]) -> tuple[Directive, ...]:
-    """The directives with a tail for each innermost loop over super-vectors, masked if a text has none.
+    """The directives with a tail for each innermost loop over super-vectors, shifted where a text has none.
+
+    A shifted tail that would run iterations twice that may run once is masked.
 
     Raises:
         ScheduleError: a tail would run iterations twice that may run once, or there is no such tail.
@@ -128,18 +130,22 @@ def with_tails(function: Function, directives: Sequence[Directive]) -> tuple[Dir
     inner = {loop.node.index: loop for root in roots for loop in _innermost(root, lanes)}
     accesses = accesses_of(function.body, roots)
     tails = [x for x in directives if isinstance(x, Tail)]
+
+    def legal(axis: str, how: str) -> str:
+        own = [a for a in accesses if any(loop.number == inner[axis].number for loop in a.loops)]
+        return legal_tail(inner[axis], own, how)
+
     for x in tails:
         if x.axis not in inner:
             named = ", ".join(inner) or "a loop that runs in two lanes or more"
             refuse(f"expected a tail of {named}, got {x}", x)
-        own = [a for a in accesses if any(loop.number == inner[x.axis].number for loop in a.loops)]
-        if legal_tail(inner[x.axis], own, x.how) != x.how:
+        if legal(x.axis, x.how) != x.how:
             refuse(f"iterations of {x.axis} may not run twice, as {x} would", x)
     divisible = [x for x in tails if x.how == "assume_divisible"]
     if divisible and len(divisible) < len(inner):
         refuse(f"expected the same tail for {', '.join(inner)}", divisible[0])
-    masked = tuple(Tail(axis, "mask") for axis in inner if axis not in [x.axis for x in tails])
-    return (*directives, *masked)
+    others = (axis for axis in inner if axis not in [x.axis for x in tails])
+    return (*directives, *(Tail(axis, legal(axis, "shift")) for axis in others))  # type: ignore[arg-type]
 
 
 def order_problem(function: Function, directives: Sequence[Directive]) -> str:

@@ -16,7 +16,7 @@ from codegen.schedule.vector_size import MOST_DIMS, WIDEST_BITS, read_vector_siz
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
-TAILS = ("scalar", "mask", "shift", "assume_divisible")
+TAILS = ("shift", "clamp", "mask", "scalar", "assume_divisible")
 LEAST_SQUARE = 4
 """The fewest lanes of a register for which transposing square blocks pays off."""
 

@@ -16,7 +16,7 @@ from codegen.ir.values import Load, Op, Value
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
-from codegen.schedule.directives import Directive, Parallel, Registers, Relax, Tail
+from codegen.schedule.directives import OVERLAPPING, Directive, Parallel, Registers, Relax, Tail
 from codegen.schedule.loop_groups import tails_of
 from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.schedule.machine import machine
@@ -83,7 +83,7 @@ class _Choice:
         if block is None:
             return
         how = self.tails.get(block.axis, "mask")
-        repeats = not stored(loop.body) & read(loop.body) and how in ("mask", "shift")
+        repeats = not stored(loop.body) & read(loop.body) and how in ("mask", *OVERLAPPING)
         self.add(replace(block, overlap=repeats and _by_one(loop, block.axis)))
         self.blocked.add(block.axis)
         if self.may_leave(block.axis, loop.size, block.lanes):
@@ -95,8 +95,10 @@ class _Choice:
         blocked = loop.index in self.blocked  # a few rows fill no block; their lines are not streamed, either
         count = 1 if blocked else count
         how, streamed = self.tail(loop, lanes * count), ""
-        if self.stream and how == "mask" and not blocked:
+        if self.stream and how in ("mask", *OVERLAPPING) and not blocked:
             streamed = streamed_array(self.function, loop, around, lanes)
+        if streamed:
+            how = "mask"  # the iterations before the first full line are masked, too
         whole = self.is_whole(loop, count)
         self.add(Registers(loop.index, lanes, count, whole=whole, streamed=streamed))
         if how:
@@ -135,10 +137,10 @@ class _Choice:
         stride = lane_stride_bytes(array, access.subscripts, loop.index, step)
         return stride in (0, ELEMENT_BYTES[array.dtype])
 
-    def tail(self, loop: For, block: int) -> Literal["", "mask", "shift", "scalar"]:
+    def tail(self, loop: For, block: int) -> Literal["", "mask", "shift", "clamp", "scalar"]:
         """The tail of a loop: as directives say, "" if every iteration is in a full block."""
         how = self.tails.get(loop.index, "mask")
-        if how in ("mask", "shift"):
+        if how in ("mask", *OVERLAPPING):
             return how  # type: ignore[return-value]
         return "scalar" if self.may_leave(loop.index, loop.size, block) else ""
 

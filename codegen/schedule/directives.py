@@ -19,6 +19,10 @@ REST: Literal["rest"] = "rest"
 """The size of a tail that moves all of the iterations that are left at once, by an instruction."""
 
 
+OVERLAPPING = ("shift", "clamp")
+"""The tails that repeat iterations, which must not read what others write."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.

@@ -262,8 +262,10 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         verify: whether calls check no_alias, `tilejit.parallel`, `tilejit.vectorizable`,
             `tilejit.min_distance` and `tilejit.permutation`, and raise if one is broken. This is slow.
             TILEJIT_VERIFY=1 does the same.
-        tail: the last iterations: "mask"; "scalar"; "shift", where the last super-vector starts earlier
-            ("mask" if the kernel reads what it writes); or "assume_divisible", which calls check.
+        tail: the last iterations: "shift", where the last register begins early enough to be full; "clamp",
+            where the last super-vector does; "mask"; "scalar"; or "assume_divisible", which calls check.
+            Shifted and clamped tails repeat iterations, so they are masked if the kernel reads what it
+            writes.
         on_fail: how to handle loops that do not vectorize: "scalar" runs them unvectorized, "warn" also
             warns, and "raise" raises an error.
         vectorize_at: "before_tile" vectorizes the loops as written. "after_tile" first tiles perfectly nested

@@ -151,7 +151,7 @@ class LoopKernels:
         streams = next((x for x in self.directives if isinstance(x, Stream)), None)
         if text and streams and not made.emitted.streamed:
             with pointing(text, self.directives):
-                refuse("expected full rows that are only written, and a masked tail", streams)
+                refuse("expected full rows that are only written, and no scalar tail", streams)
         return made
 
     @lazy

@@ -23,7 +23,7 @@ class LoopOptions:
     virtual_vector_size: tuple[Size, ...] | str = AUTO
     fastest_varying: tuple[int, ...] | None = None
     vectorize_reductions: bool = False
-    tail: str = "mask"
+    tail: str = "shift"
     on_fail: str = "scalar"
     vectorize_at: str = "before_tile"
     parallel: bool | int | None = None

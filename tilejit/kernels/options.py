@@ -21,7 +21,7 @@ from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import AUTO, Specialize
 
-TailKind: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
+TailKind: TypeAlias = Literal["shift", "clamp", "mask", "scalar", "assume_divisible"]
 OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
 VectorizeAt: TypeAlias = Literal["before_tile", "after_tile"]
 IndexBounds: TypeAlias = Literal["check", "mask"]
