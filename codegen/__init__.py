@@ -202,6 +202,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.check_loops import read_loop_directives as read_loop_directives
     from codegen.schedule.choose_blocks import fills_blocks as fills_blocks
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
+    from codegen.schedule.choose_lanes import only_reduces as only_reduces
     from codegen.schedule.choose_strips import choose_strips as choose_strips
     from codegen.schedule.choose_strips import strips_text as strips_text
     from codegen.schedule.choose_tiles import choose_tiles as choose_tiles
@@ -342,7 +343,7 @@ _HOMES = {
         "may_stage_digits"
     ),
     "schedule.check_loops": "read_loop_directives",
-    "schedule.choose_lanes": "choose_shape",
+    "schedule.choose_lanes": "choose_shape only_reduces",
     "schedule.choose_strips": "choose_strips strips_text",
     "schedule.choose_blocks": "fills_blocks",
     "schedule.choose_tiles": "choose_tiles choose_transposed_tiles runs_in_tiles",

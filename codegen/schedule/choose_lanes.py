@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, islice, product
+from math import isqrt
 
 from codegen.analysis.legality import Choice, Request, refusal, within_promises
 from codegen.analysis.outcomes import describe
-from codegen.analysis.report import UNPROFITABLE, Refusal
+from codegen.analysis.report import NOT_1D, UNPROFITABLE, Refusal
 from codegen.ir.nodes import For, Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, strided, unit
-from codegen.schedule.vector_size import MOST_DIMS, WIDEST_BITS, read_vector_sizes, sizes_in_elements
+from codegen.schedule.vector_size import (
+    MOST_DIMS,
+    MOST_ELEMENTS,
+    WIDEST_BITS,
+    read_vector_sizes,
+    sizes_in_elements,
+)
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -118,25 +125,37 @@ def _named(loop: Loop, lanes: Mapping[str, int]) -> Iterator[tuple[Loop, dict[in
 
 
 def choose_shape(
-    function: Function, registers: int, lanes: int, reductions: bool, tail: str, scans: bool
+    function: Function, row: tuple[int], side: int, reductions: bool, tail: str, scans: bool
 ) -> tuple[int, ...]:
-    """The sizes that "auto" stands for: a row of registers, or a square where a row would take strides.
+    """The sizes that one size or "auto" stands for: a row, or a square where a row would take strides.
 
-    c[i, j] = a[i, j], 4 registers of 16 lanes -> (64,)    c[j, i] = a[i, j] -> (16, 16)
+    c[i, j] = a[i, j], (64,), 16 -> (64,)    c[j, i] = a[i, j], (64,), 16 -> (16, 16)
 
     A square is transposed in registers, which doesn't pay off for few lanes. With tail "assume_divisible",
     the caller promises multiples for one loop only, so the shape is a row.
+
+    side  of the square; it has fewer elements than the largest super-vector
     """
-    row = (registers * lanes,)
-    if lanes < LEAST_SQUARE or tail == "assume_divisible":
+    side = min(side, isqrt(MOST_ELEMENTS))
+    if side < LEAST_SQUARE or tail == "assume_divisible":
         return row
     found, price = _cheapest(function, _checked(row, None, reductions, tail, scans))
     accesses = accesses_of(function.body, loops_of(function.body))
     if not any(strided(function, access, found.lanes) for access in accesses):
         return row
-    square = (lanes, lanes)
+    square = (side, side)
     _, other = _cheapest(function, _checked(square, None, reductions, tail, scans))
     return square if other < price else row
+
+
+def only_reduces(
+    function: Function, sizes: tuple[int, ...], reductions: bool, tail: str, scans: bool
+) -> bool:
+    """Whether no loops run in super-vectors of several dimensions, and those that reduce would in one."""
+    if len(sizes) == 1:
+        return False
+    found = choose_lanes(function, sizes, None, reductions, tail, scans)
+    return not found.dims and any(why.code == NOT_1D for why in found.refusals)
 
 
 def _cheapest(function: Function, request: Request) -> tuple[LaneSchedule, float]:

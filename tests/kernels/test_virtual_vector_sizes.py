@@ -283,6 +283,39 @@ def test_sizes_for_more_loops_than_there_are() -> None:
     assert "not 2x4x64 as no nest has so many loops" in square.schedule
 
 
+def row_sums(a, b, c):
+    for i in range(a.shape[0]):
+        s = np.int64(0)
+        for j in range(a.shape[1]):
+            s += a[i, j]
+        c[i, 0] = s
+
+
+@pytest.mark.parametrize("size", [5, 16, 64, 4096])
+def test_one_size_is_that_of_both_loops_of_a_transpose(size: int) -> None:
+    """A row of it would be strided, which is as slow as scalar code."""
+    side = min(size, 1024)
+    schedule = tj.kernel(virtual_vector_size=size)(turned).specialize(*arrays((70, 70))).schedule
+    assert f"Vectorize(i={side}, j={side})" in schedule
+    assert f"{side}x{side} as arrays are contiguous along different loops" in schedule
+    assert (
+        f"Vectorize(j={size})"
+        in tj.kernel(virtual_vector_size=size)(scaled).specialize(*arrays((9, 9))).schedule
+    )
+    for shape in ((1, 1), (9, 9), (70, 70)):
+        check(turned, shape, virtual_vector_size=size)
+
+
+def test_the_last_of_several_sizes_is_that_of_reductions() -> None:
+    """They run in lanes of one dimension; the scalar loop would be ten times as slow."""
+    options: dict[str, Any] = {"virtual_vector_size": (4, 100), "vectorize_reductions": True}
+    schedule = tj.kernel(**options)(row_sums).specialize(*arrays((20, 100), "i8")).schedule
+    assert "Vectorize(j=100)" in schedule
+    assert "not 4x100 as reductions have one dimension" in schedule
+    for shape in ((1, 1), (5, 99), (5, 201)):
+        check(row_sums, shape, "i8", **options)
+
+
 @pytest.mark.parametrize("python", [scaled, turned])
 @pytest.mark.parametrize("size", [7, 100, 1001, (3, 7), (20, 36), (32, 256)], ids=str)
 def test_the_report_names_partial_registers(python: Callable[..., None], size: Any) -> None:
@@ -293,9 +326,8 @@ def test_the_report_names_partial_registers(python: Callable[..., None], size: A
     assert (found is None) == (size == (32, 256))
     if found is not None:
         proposed = tuple(map(int, found[1].split("x")))
-        assert all(
-            n >= given for n, given in zip(proposed, size if isinstance(size, tuple) else [size], strict=True)
-        )
+        sizes = size if isinstance(size, tuple) else (size,) * len(proposed)
+        assert all(n >= given for n, given in zip(proposed, sizes, strict=True))
         other = tj.kernel(virtual_vector_size=proposed)(python).specialize(*arrays((70, 70)))
         assert "partial register" not in other.report()
 

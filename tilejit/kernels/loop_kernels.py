@@ -31,6 +31,7 @@ from codegen import (
     loop_kernel,
     machine,
     name_loops,
+    only_reduces,
     outer_loop,
     pointing,
     refuse,
@@ -82,21 +83,22 @@ class LoopKernels:
     def sizes(self) -> tuple[int, ...]:
         """The shape of its super-vectors, as requested or chosen by "auto".
 
-        If no nest has as many loops as there are sizes, the outermost sizes are omitted.
+        If no nest has as many loops as there are sizes, the outermost sizes are omitted. One size is that of
+        both loops if arrays are contiguous along different ones. If no loop but reductions could run in
+        lanes, which have one dimension, the last size is theirs.
         """
         options = self.options
         sizes = options.sizes(self.function)
-        if options.fastest_varying:
+        if options.fastest_varying or (options.is_auto and options.vectorize_at == "after_tile"):
             return sizes
-        if not options.is_auto:
-            most = max(map(_depth, self.function.body), default=0)
-            kept = [k for k, size in enumerate(sizes) if size > 1]
-            return sizes if len(kept) <= most or not most else sizes[kept[-most] :]
-        if options.vectorize_at == "after_tile":
-            return sizes
-        registers, reductions = options.auto_registers, options.reductions_in_lanes
-        lanes, scans = sizes[0] // registers, options.vectorize_scans
-        return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
+        how = options.reductions_in_lanes, options.tail, options.vectorize_scans
+        if len(sizes) == 1 and options.vectorize_at != "after_tile":
+            side = sizes[0] // options.auto_registers if options.is_auto else sizes[0]
+            return choose_shape(self.function, sizes, side, *how)
+        most = max(map(_depth, self.function.body), default=0)
+        kept = [k for k, size in enumerate(sizes) if size > 1]
+        sizes = sizes if len(kept) <= most or not most else sizes[kept[-most] :]
+        return sizes[-1:] if only_reduces(self.function, sizes, *how) else sizes
 
     @lazy
     def directives(self) -> tuple[Directive, ...]:
@@ -235,8 +237,13 @@ class LoopKernels:
         limits = [options.machine_sizes] if options.machine_sizes else []
         requested = options.sizes(self.function)
         size = "x".join(map(str, requested))
+        if len(requested) < len(self.sizes):
+            shape = "x".join(map(str, self.sizes))
+            return [*limits, f"{shape} as arrays are contiguous along different loops"]
         if len(requested) > len(self.sizes):
-            return [*limits, f"not {size} as no nest has so many loops"]
+            most = max(map(_depth, self.function.body), default=0)
+            few = "no nest has so many loops" if len(self.sizes) == most else "reductions have one dimension"
+            return [*limits, f"not {size} as {few}"]
         given = tuple(size for size in self.sizes if size > 1)
         nests = [tuple(n for _, n in x.lanes) for x in self.directives if isinstance(x, Vectorize)]
         limited = any(nest != given for nest in nests if len(nest) == len(given))
