@@ -316,6 +316,12 @@ def test_the_last_of_several_sizes_is_that_of_reductions() -> None:
         check(row_sums, shape, "i8", **options)
 
 
+def test_the_report_says_which_rows_are_short() -> None:
+    for size, is_short in (((8, 8), True), ((4, 256), False), (8, False)):
+        schedule = tj.kernel(virtual_vector_size=size)(scaled).specialize(*arrays((9, 9))).schedule
+        assert ("or more are faster" in schedule) == is_short
+
+
 @pytest.mark.parametrize("python", [scaled, turned])
 @pytest.mark.parametrize("size", [7, 100, 1001, (3, 7), (20, 36), (32, 256)], ids=str)
 def test_the_report_names_partial_registers(python: Callable[..., None], size: Any) -> None:
