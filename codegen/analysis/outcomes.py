@@ -15,12 +15,13 @@ from codegen.support.dataclasses import dataclass
 
 
 def report_loops(
-    function: Function, request: Request, choice: Choice, refusals: Sequence[Refusal]
+    function: Function, request: Request, choice: Choice, refusals: Sequence[Refusal], once: str
 ) -> tuple[LoopReport, ...]:
     """The outcome for each loop of a function, in source order.
 
     choice     the vector dimension of each loop that runs as lanes
     refusals   why other loops don't, in the order in which they were found; one for each loop responsible
+    once       the tail of loops whose iterations may not repeat
     """
     roots = loops_of(function.body)
     outcomes = _Outcomes(
@@ -30,6 +31,7 @@ def report_loops(
         request,
         choice,
         {each.loop: each for each in refusals},
+        once,
     )
     return tuple(outcomes.report(loop) for root in roots for loop in root.all())
 
@@ -83,6 +85,7 @@ class _Outcomes:
     request: Request
     choice: Choice
     refused: Mapping[int, Refusal]
+    once: str
 
     def report(self, loop: Loop) -> LoopReport:
         """The outcome for one loop."""
@@ -99,7 +102,7 @@ class _Outcomes:
         ]
         promised = promise(loop, own, lanes)
         text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node), *scanned_in(node), *promised]))
-        tail = legal_tail(loop, own, self.request.tail)
+        tail = legal_tail(loop, own, self.request.tail, self.once)
         return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
 
     def other_dimension(self, access: Access, loop: Loop) -> str:
@@ -129,10 +132,13 @@ class _Outcomes:
         return TOO_FEW, f"the nest does not have {len(sizes)} nested loops"
 
 
-def legal_tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
-    """The legal tail: overlapping ones repeat iterations, which must not load stored arrays or carry."""
+def legal_tail(loop: Loop, accesses: Sequence[Access], tail: str, once: str) -> str:
+    """The legal tail: overlapping ones repeat iterations, which must not load stored arrays or carry values.
+
+    once  the tail instead if stored arrays are loaded; if values are carried, it is masked
+    """
     stored = {a.array for a in accesses if a.stores}
     loaded = {a.array for a in accesses if not a.stores}
-    if tail in ("shift", "clamp") and (stored & loaded or loop.node.carried):
-        return "mask"
-    return tail
+    if tail not in ("shift", "clamp"):
+        return tail
+    return "mask" if loop.node.carried else once if stored & loaded else tail

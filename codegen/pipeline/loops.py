@@ -30,7 +30,7 @@ from codegen.schedule.check_loops import (
     with_tails,
 )
 from codegen.schedule.choose_lanes import LaneSchedule, choose_lanes, given_lanes
-from codegen.schedule.choose_registers import choose_registers
+from codegen.schedule.choose_registers import choose_registers, tail_once
 from codegen.schedule.directives import Directive, lanes_of
 from codegen.schedule.loop_groups import lane_directives, orders_without_tiles
 from codegen.schedule.loop_schedule import LoopSchedule
@@ -105,7 +105,7 @@ def schedule_function(
 
 def _vectorized(function: Function, schedule: LaneSchedule) -> Vectorized:
     wide = verified(super_vectorize(name_bounds(function), schedule))
-    reports = report_loops(function, schedule.request, schedule.choice, schedule.refusals)
+    reports = report_loops(function, schedule.request, schedule.choice, schedule.refusals, tail_once())
     return Vectorized(wide, reports, pairs_to_check(function, schedule.choice))
 
 

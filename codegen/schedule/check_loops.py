@@ -13,6 +13,7 @@ from codegen.ir.streams import Stream
 from codegen.ir.visit import Loop, accesses_of, loops_of
 from codegen.schedule.check_directives import check_directives, check_names, check_order
 from codegen.schedule.choose_lanes import TAILS, LaneSchedule
+from codegen.schedule.choose_registers import tail_once
 from codegen.schedule.directives import Directive, Parallel, Reorder, Tail, Tile, Vectorize, lanes_of
 from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, outer_loop
 from codegen.schedule.loops import int_size
@@ -120,7 +121,7 @@ def _in_order(loop: Loop, names: Sequence[str]) -> bool:
 def with_tails(function: Function, directives: Sequence[Directive]) -> tuple[Directive, ...]:
     """The directives with a tail for each innermost loop over super-vectors, shifted where a text has none.
 
-    A shifted tail that would run iterations twice that may run once is masked.
+    A shifted tail that would run iterations twice that may run once is masked or scalar.
 
     Raises:
         ScheduleError: a tail would run iterations twice that may run once, or there is no such tail.
@@ -133,7 +134,7 @@ def with_tails(function: Function, directives: Sequence[Directive]) -> tuple[Dir
 
     def legal(axis: str, how: str) -> str:
         own = [a for a in accesses if any(loop.number == inner[axis].number for loop in a.loops)]
-        return legal_tail(inner[axis], own, how)
+        return legal_tail(inner[axis], own, how, tail_once())
 
     for x in tails:
         if x.axis not in inner:

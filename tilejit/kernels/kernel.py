@@ -264,8 +264,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             TILEJIT_VERIFY=1 does the same.
         tail: the last iterations: "shift", where the last register begins early enough to be full; "clamp",
             where the last super-vector does; "mask"; "scalar"; or "assume_divisible", which calls check.
-            Shifted and clamped tails repeat iterations, so they are masked if the kernel reads what it
-            writes.
+            Shifted and clamped tails repeat iterations. If the kernel reads what it writes, they are masked,
+            or scalar on processors without masks.
         on_fail: how to handle loops that do not vectorize: "scalar" runs them unvectorized, "warn" also
             warns, and "raise" raises an error.
         vectorize_at: "before_tile" vectorizes the loops as written. "after_tile" first tiles perfectly nested

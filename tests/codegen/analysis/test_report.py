@@ -21,7 +21,7 @@ def in_short(report: LoopReport) -> str:
     if not report.vectorized:
         return report.code
     found = [walk or reduced for walk, reduced in re.findall(f"{WALKS}|{REDUCED}", report.text)]
-    labels = [*dict.fromkeys(found), *(["masked"] if report.tail == "mask" else [])]
+    labels = [*dict.fromkeys(found), *(["masked"] if report.tail in ("mask", "scalar") else [])]
     return f"{'x'.join(map(str, report.shape))} {', '.join(labels)}".replace("along dimension", "along")
 
 

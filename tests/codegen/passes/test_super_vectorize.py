@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.operations import compute
 from codegen.pipeline.loops import Vectorized, vectorize_function
+from codegen.schedule.machine import described, machine
 from codegen.support.errors import KernelError
 from tests.codegen.ir.nests import add, function, i, j, load, number, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
@@ -90,14 +93,23 @@ def test_pairs_of_arrays_to_check_at_run_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "wanted", "stored", "loaded"),
-    [("shift", "shift", "C", "A"), ("shift", "mask", "A", "A"), ("scalar", "scalar", "A", "A")],
+    ("asked", "level", "wanted", "stored", "loaded"),
+    [
+        ("shift", "avx512", "shift", "C", "A"),
+        ("shift", "avx512", "mask", "A", "A"),
+        ("shift", "avx2", "scalar", "A", "A"),
+        ("clamp", "avx2", "clamp", "C", "A"),
+        ("mask", "avx2", "mask", "A", "A"),
+        ("scalar", "avx512", "scalar", "A", "A"),
+    ],
 )
 def test_tails_are_shifted_only_if_iterations_may_run_twice(
-    asked: str, wanted: str, stored: str, loaded: str
+    asked: str, level: str, wanted: str, stored: str, loaded: str
 ) -> None:
+    """If they may not, the tail is masked, or scalar where the processor has no masks."""
     kernel = function(over_n("i", store(stored, (i,), add(load(loaded, i), number(1)))))
-    (report,) = vectorize_function(kernel, (8,), tail=asked).loops
+    with described(replace(machine(), level=level)):
+        (report,) = vectorize_function(kernel, (8,), tail=asked).loops
     assert (report.vectorized, report.tail) == (True, wanted)
 
 
