@@ -35,7 +35,8 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         source, target = source and _unsigned(source), _unsigned(target)
     listed = [x.side for x in schedule.obeying(Table)]
     loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
-    around = (_loop(x, scale) for x in map(box.axis, schedule.outer))
+    outer = map(box.axis, schedule.outer)
+    around = (_loop(x, scale) for x in outer if not x.extent == x.tile == 1)
     nest = CopyNest(
         tuple(loops),
         target,

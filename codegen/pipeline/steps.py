@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
@@ -35,7 +34,7 @@ from codegen.schedule.copy_nest import (
 from codegen.schedule.directives import Gather, Prefetch, Vectorize
 from codegen.schedule.loops import int_size
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
-from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
@@ -67,7 +66,6 @@ def step_of(
         nest = given_nest(nest, given)
     elif settings().verify:
         check_nest(nest)
-    literals = *literals, *_sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
         return specialize == SIZES or name in literals
@@ -76,21 +74,6 @@ def step_of(
     if given:
         check_instructions(nest, given, kernel)
     return Step(box, schedule, nest, kernel, sizes)
-
-
-def _sized(box: StridedBox, schedule: Schedule, nest: CopyNest) -> tuple[str, ...]:
-    """The sizes of full strips of the caller's super-vectors; directives have those of transposes."""
-    names: list[str] = []
-    for cut in schedule.cuts:
-        axes = {cut.axis, *(x.outer for x in schedule.cuts if x.axis == cut.axis and x is not cut)}
-        if prod(x.extent for x in box.axes if x.name in axes) != cut.block:
-            continue
-        if cut.outer == COLUMNS:
-            names += [f"{x.axis}_extent" for x in nest.loops[:1]]
-        if cut.outer == ROWS:
-            named = zip(loop_letters(nest), nest.around, strict=True)
-            names += [f"{name}_extent" for name, loop in named if loop.axis == cut.axis]
-    return tuple(names)
 
 
 def kernel_of(
