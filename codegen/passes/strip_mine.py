@@ -22,7 +22,7 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
     before:  for i in 9: for j in 100:                                                4 x 32
     after:   for row_strip in 2: for strip in 3: for i in 4: for j in 32:             and three remainders
 
-    All boxes have all axes that the schedule names. The sizes of full super-vectors of the caller are literals
+    All boxes have all axes that the schedule names. Sizes of full super-vectors of the caller are literals
     of kernels, which have no loop over a remainder.
     """
     parts: tuple[StridedBox, ...] = (box,)
