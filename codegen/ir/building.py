@@ -12,9 +12,9 @@ from codegen.ir.index import (
     Least,
     Mod,
     Quotient,
-    Times,
     add_indices,
     index_symbol,
+    multiply_index,
     scale_index,
 )
 from codegen.ir.nodes import Compare, For, Let, Statement
@@ -47,9 +47,7 @@ def minus(a: Term, b: Term) -> Index:
 def times(a: Term, factor: int | str) -> Index:
     """A term times a number or a symbol."""
     index = index_of(a)
-    if isinstance(factor, int):
-        return scale_index(index, factor)
-    return index if index == Affine() else Times(index, factor)
+    return scale_index(index, factor) if isinstance(factor, int) else multiply_index(index, factor)
 
 
 def least(*terms: Term) -> Index:

@@ -239,6 +239,13 @@ def scale_index(a: Index, factor: int) -> Index:
     return Sum(tuple((p, k * factor) for p, k in parts), rest * factor) if factor else Affine()
 
 
+def multiply_index(a: Index, symbol: str) -> Index:
+    """An expression times a symbol: i, n -> i * n    2, n -> 2*n"""
+    if isinstance(a, Affine) and not a.terms:
+        return index_symbol(symbol) * a.constant
+    return Times(a, symbol)
+
+
 def _parts(a: Index) -> tuple[tuple[tuple[Part, int], ...], Affine]:
     if isinstance(a, Affine):
         return (), a
@@ -345,9 +352,11 @@ def map_parts(index: Index, change: Callable[[Index], Index]) -> Index:
             return type(index)(change(of), by)
         case Bitwise(name, left, right):
             return Bitwise(name, change(left), change(right))
-        case Times(of, name) | Quotient(of, name):
+        case Times(of, name):
+            return multiply_index(change(of), name)
+        case Quotient(of, name):
             made = change(of)
-            return type(index)(made, name) if made != Affine() else made
+            return Quotient(made, name) if made != Affine() else made
         case Least(several) | Greatest(several):
             return type(index)(tuple(map(change, several)))
         case ArrayElement(_, subscripts):
