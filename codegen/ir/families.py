@@ -12,6 +12,7 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, Literal
 
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.instruction import Facts
 from codegen.ir.nodes import COMBINERS
@@ -149,6 +150,10 @@ def _families() -> list[Family]:
     declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
     declare("transpose:transposed", 1, EVERY, rows="must", cost=20)
     declare("repeat:repeated", 1, EVERY, named_by="dtype", rows="must", cost=0)
+    for count in INTERLEAVED_ROWS:
+        declare(f"stack_{count}:stacked_{count}", count, EVERY, rows="must", cost=0)
+    for row in range(max(INTERLEAVED_ROWS)):
+        declare(f"row_{row}", 1, EVERY, rows="must", cost=0)
     declare("last", 1, EVERY, reduces=True, cost=2)
     declare("slide", 2, EVERY, crosses=True, cost=3)
     for half in STEPS:

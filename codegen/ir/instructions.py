@@ -206,7 +206,10 @@ def rows_in_line(a: Lanes) -> Lanes:
 
 
 @_declared(
-    shapes=_runs((LANE_BYTES, LINE_BYTES), (1, 2, 4, 8, 16)), permutes=True, levels=BYTE_SHUFFLES, cost=2
+    shapes=_runs((LANE_BYTES, LINE_BYTES // 2, LINE_BYTES), (1, 2, 4, 8, 16)),
+    permutes=True,
+    levels=BYTE_SHUFFLES,
+    cost=2,
 )
 def reversed_elements(a: Lanes) -> Lanes:
     """[N] -> [N]: out[k] = a[N - 1 - k]."""

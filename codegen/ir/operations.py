@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.dtypes import COMPARISONS, stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.prefix_steps import STEPS
@@ -88,6 +89,11 @@ def _spread(found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
     return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
 
 
+def _row(row: int, found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
+    """A row of a block."""
+    return found[0][row]
+
+
 def _below(half: int, found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
     """The last lane of the lower half of each block of 2 * half lanes, in the lanes of the upper half."""
     lanes = np.arange(len(found[0]))
@@ -100,6 +106,8 @@ MADE: dict[str, Callable[[Sequence[Any], str, VectorShape], Any]] = {
     "first": lambda found, dtype, shape: np.arange(shape[0]) < int(found[0]),
     "transpose": lambda found, dtype, shape: np.swapaxes(found[0], 0, 1),
     "repeat": lambda found, dtype, shape: np.broadcast_to(found[0], shape),
+    **{f"stack_{count}": lambda found, dtype, shape: np.stack(found) for count in INTERLEAVED_ROWS},
+    **{f"row_{row}": partial(_row, row) for row in range(max(INTERLEAVED_ROWS))},
     "last": lambda found, dtype, shape: found[0][-1],
     "slide": lambda found, dtype, shape: np.concatenate([found[0][-1:], found[1][:-1]]),
     **{f"below_{half}": partial(_below, half) for half in STEPS},

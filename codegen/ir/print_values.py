@@ -85,7 +85,7 @@ class ValuePrinter(BufferPrinter):
         source = op.operands[0].dtype
         if scan := scans_by(op.name):
             return self.scan(combiner_of(scan), operands[0], op)
-        if op.name in NOT_MLIR or op.name.startswith("below_") or is_instruction(op.name):
+        if op.name in NOT_MLIR or op.name.startswith(("below_", "stack_", "row_")) or is_instruction(op.name):
             return self.call_of(op, operands)
         match op.name:
             case "last":

@@ -108,7 +108,7 @@ class Op:
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
     dimensions come first in the result, so every lane [a, b] holds its element [a]) |
     first (the first lanes, as many as the operand says) | repeat (a register in each row of a block) |
-    transpose (a block) |
+    transpose (a block) | stack_2 stack_3 … (registers as the rows of a block) | row_0 row_1 … (of a block) |
     register (the first register of a super-vector) |
     with_register (a super-vector whose first register is replaced) |
     reduce_add reduce_mul … (all lanes of a register combined) |

@@ -95,7 +95,7 @@ def width(value: Value) -> int:
             known = FAMILIES.get(name)
             if known is not None and known.is_operator:
                 return sum(map(width, operands)) + len("() + ()")
-            routine = known.routine if known is not None else "" if name == "stack" else name
+            routine = known.routine if known is not None else name
             return len(routine) + ROUTINE + _list_width(operands)
     raise AssertionError(f"fit_lines: no rule for {type(value).__name__}")
 
@@ -112,7 +112,7 @@ def _index_width(index: Index) -> int:
 def _may_have_name(value: Value) -> bool:
     """Whether a local for a value is worth a line; it isn't for constants and locals."""
     match value:
-        case Op("broadcast", (Const(),)) | Op("stack" | "row"):
+        case Op("broadcast", (Const(),)):
             return False
         case Op() | Load():
             return True

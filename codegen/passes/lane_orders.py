@@ -66,19 +66,30 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: 
 
     apart  whether dimensions are not joined, even if they are adjacent
     """
+    found = exactly_reordered(lanes, source_width, width, apart=apart)
+    if found is not None:
+        return found
+    register = (LANE_BYTES // width,)
     for load in placed(lanes, "src", source_width, apart=apart):
         for store in placed(lanes, "dst", width, apart=apart):
-            found = _between(8 * width, load.shape, load.order, store.shape, store.order)
-            if found is not None:
-                return Moved(load, found, store)
-            register = (LANE_BYTES // width,)
             if len(load.shape) == 1 and load.shape == store.shape and load.shape < register:
-                found = _between(8 * width, register, load.order, register, store.order)
-                if found is not None:
-                    wider = load._replace(shape=register), store._replace(shape=register)
-                    return Moved(wider[0], found, wider[1])
+                names = _between(8 * width, register, load.order, register, store.order)
+                if names is not None:
+                    return Moved(load._replace(shape=register), names, store._replace(shape=register))
     shape = "x".join(str(x.lanes) for x in lanes)
     raise NoInstructionError(f"no instruction reorders super-vectors of {shape} elements of {width} bytes")
+
+
+def exactly_reordered(
+    lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: bool = False
+) -> Moved | None:
+    """The same for these lanes alone; None if no instructions reorder them."""
+    for load in placed(lanes, "src", source_width, apart=apart):
+        for store in placed(lanes, "dst", width, apart=apart):
+            names = _between(8 * width, load.shape, load.order, store.shape, store.order)
+            if names is not None:
+                return Moved(load, names, store)
+    return None
 
 
 def placed(lanes: tuple[Lane, ...], side: Side, width: int, *, apart: bool = False) -> Iterator[Placed]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from codegen.analysis.strides import HALVES
 from codegen.ir.dtypes import COMPARISONS
-from codegen.ir.families import OWN_OF_F16
+from codegen.ir.families import FAMILIES, OWN_OF_F16
+from codegen.ir.instructions import is_instruction
 from codegen.ir.nodes import Function
 from codegen.ir.prefix_steps import STEPS
 from codegen.ir.rewriting import map_value, map_values
@@ -14,8 +15,9 @@ from codegen.ir.values import Op, Value
 from codegen.schedule.directives import Directed
 
 BELOW = tuple(f"below_{half}" for half in STEPS)
-MOVED = ("select", "broadcast", "first", "repeat", "transpose", "last", "slide", *BELOW)
-"""Operations that leave each element as it is."""
+ROWS = tuple(name for name, family in FAMILIES.items() if family.rows == "must")
+MOVED = ("select", "broadcast", "first", "last", "slide", *ROWS, *BELOW)
+"""Operations that leave each element as it is, as instructions that permute elements do."""
 
 
 def widen_halves(function: Function, _: Directed) -> Function:
@@ -32,7 +34,7 @@ def widen_halves(function: Function, _: Directed) -> Function:
 
 
 def _widened(node: Value) -> Value:
-    if not isinstance(node, Op) or node.name in MOVED:
+    if not isinstance(node, Op) or node.name in MOVED or is_instruction(node.name):
         return node
     if node.name == "cast":
         return _cast_by_f32(node) if node.shape else node

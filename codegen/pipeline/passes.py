@@ -87,6 +87,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.relax_floats import relax_floats
     from codegen.passes.resize_integers import resize_integers
     from codegen.passes.run_rows import run_rows
+    from codegen.passes.select_instructions import select_instructions
     from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
@@ -116,6 +117,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (prefetch_ahead, (Ahead,)),
         (hoist_rows, (Registers,)),
         (split_registers, (Registers,)),
+        (select_instructions, (Registers,)),
         (relax_floats, (Relax,)),
         (widen_halves, ()),
         (resize_integers, ()),

@@ -9,11 +9,13 @@ from typing import Literal
 from codegen.analysis.bodies import flat, full_blocks, read, shared_loop, stored, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.families import CALL, FAMILIES, MASKS
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import For, Function, Let, Statement, Store
 from codegen.ir.streams import Stream
 from codegen.ir.values import Load, Op, Value
-from codegen.ir.visit import loads, values_of
+from codegen.ir.visit import constant_trips, loads, values_of
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
 from codegen.schedule.directives import OVERLAPPING, Directive, Parallel, Registers, Relax, Tail
@@ -91,7 +93,7 @@ class _Choice:
 
     def vector_loop(self, loop: For, around: tuple[str, ...]) -> None:
         """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
-        lanes, count = lanes_and_registers(loop, self.register_bytes)
+        lanes, count = lanes_and_registers(self.function, loop, self.register_bytes)
         blocked = loop.index in self.blocked  # a few rows fill no block; their lines are not streamed, either
         count = 1 if blocked else count
         how, streamed = self.tail(loop, lanes * count), ""
@@ -112,12 +114,12 @@ class _Choice:
     def is_whole(self, loop: For, registers: int) -> bool:
         """Whether LLVM splits blocks of a loop into registers as well as the compiler does.
 
-        It does so for contiguous elements and operations of a few instructions, if the values fit in
+        It does so for elements at known steps and operations of a few instructions, if the values fit in
         registers. Otherwise it spills: the slowest of 40 kernels has 0.65 of the speed, and an `exp` 0.85.
         Casts to elements of four times the size have 0.77, and masks that are combined without mask registers
         0.62. All others have 0.95 to 1.25 (Zen 4, 2026-11).
         """
-        body = loop.body
+        body = tuple(x for x in flat(loop.body) if not _is_unrolled(x))
         if registers not in WHOLE or loop.carried or not all(isinstance(x, Let | Store) for x in body):
             return False
         if any(isinstance(x, Store) and x.where is not None for x in body):
@@ -125,17 +127,7 @@ class _Choice:
         held = most_live(body) * registers + constants(body)
         if held > MOST_HELD * machine().registers:
             return False
-        return all(map(_is_short, values_of(body))) and all(
-            self.is_contiguous(x, loop) for x in _accesses(body)
-        )
-
-    def is_contiguous(self, access: Load | Store, loop: For) -> bool:
-        """Whether lanes are adjacent, or all the same."""
-        if access.along:
-            return False
-        array, step = self.function.array(access.array), loop.step // loop.size
-        stride = lane_stride_bytes(array, access.subscripts, loop.index, step)
-        return stride in (0, ELEMENT_BYTES[array.dtype])
+        return all(map(_is_short, values_of(body))) and None not in strides(self.function, loop)
 
     def tail(self, loop: For, block: int) -> Literal["", "mask", "shift", "clamp", "scalar"]:
         """The tail of a loop: as directives say, "" if every iteration is in a full block."""
@@ -165,17 +157,43 @@ def _by_one(loop: For, inner: str) -> bool:
     return all(x.step == x.size for x in pair)
 
 
-def lanes_and_registers(loop: For, register_bytes: int) -> tuple[int, int]:
-    """Lanes per register of a loop over super-vectors, and the registers that are processed together."""
+def lanes_and_registers(function: Function, loop: For, register_bytes: int) -> tuple[int, int]:
+    """Lanes per register of a loop over super-vectors, and the registers that are processed together.
+
+    Where elements are a constant distance apart, these are a line, because instructions reorder its lanes.
+    Accumulators need more registers, each of which waits for the one before.
+    """
     widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(full_blocks(loop))), default=8)
     lanes = min(max(1, register_bytes // widest), 1 << (loop.size.bit_length() - 1))
-    return lanes, min(MAX_REGISTERS, max(1, loop.size // lanes))
+    is_apart = not loop.carried and strides(function, loop) - {0, 1, None}
+    most = max(1, LINE_BYTES // register_bytes) if is_apart else MAX_REGISTERS
+    return lanes, min(most, max(1, loop.size // lanes))
+
+
+def strides(function: Function, loop: For) -> set[int | None]:
+    """Elements from lane to lane of each access in a loop over super-vectors; None if calls decide."""
+    found: set[int | None] = set()
+    for access in _accesses(tuple(flat(loop.body))):
+        array, step = function.array(access.array), loop.step // loop.size
+        if access.along:
+            found.add(None)
+            continue
+        stride = lane_stride_bytes(array, access.subscripts, loop.index, step)
+        found.add(None if stride is None else stride // ELEMENT_BYTES[array.dtype])
+    return found
 
 
 def _accesses(body: tuple[Statement, ...]) -> Iterator[Load | Store]:
     """The stores of a body, and the loads of super-vectors."""
     yield from (x for x in body if isinstance(x, Store))
     yield from (load for value in values_of(body) for load in loads(value) if load.shape)
+
+
+def _is_unrolled(statement: Statement) -> bool:
+    """Whether a loop has as few iterations as instructions have rows."""
+    if not isinstance(statement, For) or statement.carried:
+        return False
+    return constant_trips(statement) in INTERLEAVED_ROWS
 
 
 def _is_short(value: Value) -> bool:

@@ -67,13 +67,14 @@ def _strips(
             yield _Strips(text=f"no strips, since a super-vector is one block of {shape}")
         else:
             tiles = tuple(Tile(each.index, each.size, "strip") for each in nest)
-            notes = _partial(nest, blocks, register_bytes) + _short(nest, blocks, register_bytes)
+            notes = _partial(function, nest, blocks, register_bytes)
+            notes += _short(nest, blocks, register_bytes)
             yield _Strips(tiles, f"strips in blocks of {shape}{notes}")
 
 
-def _partial(nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:
+def _partial(function: Function, nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:
     """What the report adds if every strip ends in a partial register, which costs more than a full one."""
-    lanes, _ = lanes_and_registers(nest[-1], register_bytes)
+    lanes, _ = lanes_and_registers(function, nest[-1], register_bytes)
     is_square = len(nest) > 1 and blocks[-2] == blocks[-1]
     sides = blocks if is_square else (*blocks[:-1], lanes)
     full = tuple(-(-loop.size // side) * side for loop, side in zip(nest, sides, strict=True))
@@ -107,5 +108,5 @@ def _blocks_of(function: Function, nest: list[For], register_bytes: int) -> tupl
         block = block_of(function, nest[-2], register_bytes)
         if block is not None and block.axis == inner.index:
             return (*rows, block.lanes, block.lanes)
-    lanes, registers = lanes_and_registers(inner, register_bytes)
+    lanes, registers = lanes_and_registers(function, inner, register_bytes)
     return (*rows, *((1,) if len(nest) > 1 else ()), lanes * registers)

@@ -8,9 +8,9 @@ from typing import Any
 from codegen.ir.access_families import NUMBER_ACCESSES
 from codegen.ir.routines import MADE, NUMBERS, Routine
 from codegen.simd.register.values import Vector
-from codegen.simd.vector import accesses, arithmetic, casts, masked, math, prefixes, scalars
+from codegen.simd.vector import accesses, arithmetic, block_rows, casts, masked, math, prefixes, scalars
 
-COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED | prefixes.NAMED
+COMPUTING: dict[str, Any] = arithmetic.NAMED | block_rows.NAMED | casts.NAMED | math.NAMED | prefixes.NAMED
 """Routines that accept vectors of all their types, by name. Operators need no name."""
 
 _MADE = {"splat": casts.splat, "repeated": casts.repeat, "iota": casts.iota, "cast": casts.cast}

@@ -92,6 +92,23 @@ def transposed(a, c):
             c[i, j] = a[j, i]
 
 
+def backward(a, c):
+    for i in range(c.shape[0]):
+        c[i] = a[c.shape[0] - 1 - i] * 2
+
+
+def in_pairs(a, b, c):
+    for i in range(a.shape[0]):
+        c[2 * i] = a[i]
+        c[2 * i + 1] = b[i]
+
+
+def in_threes(a, c):
+    for i in range(c.shape[1]):
+        for j in range(3):
+            c[j, i] = a[3 * i + j]
+
+
 def looked_up(a, ids, c):
     for i in range(c.shape[0]):
         c[i] = a[ids[i]]
@@ -131,6 +148,9 @@ KERNELS = {
     "kernel_sum": Kernel(total, "f32:1", {"vectorize_reductions": True}),
     "kernel_transposed": Kernel(transposed, "f32:2 f32:2"),
     "kernel_transposed_in_tiles": Kernel(transposed, "f32:2 f32:2", form="tiled_kernel", in_brief=True),
+    "kernel_reversed": Kernel(backward, "f32:1 f32:1"),
+    "kernel_interleaved": Kernel(in_pairs, "f32:1 f32:1 f32:1"),
+    "kernel_deinterleaved": Kernel(in_threes, "f32:1 f32:2"),
     "kernel_looked_up": Kernel(looked_up, "f32:1 i64:1 f32:1"),
     "kernel_stretched_shifted": Kernel(stretched, "f32:1 f32:1", {"tail": "shift"}, in_brief=True),
     "kernel_running_sum": Kernel(running, "f32:1"),

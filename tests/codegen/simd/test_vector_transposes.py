@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from codegen.backend.build import build
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.families import BLOCK_SIDES, EVERY
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
@@ -62,6 +63,20 @@ def test_transposed(dtype: str, lanes: int) -> None:
     out = np.zeros_like(values)
     run(values.ctypes.data, out.ctypes.data, 0, 0, 0)
     assert out.tobytes() == values.T.tobytes()
+
+
+@pytest.mark.parametrize("count", INTERLEAVED_ROWS)
+@pytest.mark.parametrize("dtype", EVERY)
+def test_rows(dtype: str, count: int) -> None:
+    """Vectors become the rows of a block, and its rows vectors again, here in the opposite order."""
+    kind, pitch = f"{dtype}x16", 16 * numpy_type(dtype).itemsize
+    rows = ", ".join(f"load_{kind}(src + {k * pitch})" for k in range(count))
+    lines = [f"    store_{kind}(dst + {(count - 1 - k) * pitch}, row_{k}(block))" for k in range(count)]
+    run = kernel("\n".join([f"    block = stacked_{count}({rows})", *lines, ""]))
+    values = np.resize(operands(dtype)[0], (count, 16))
+    out = np.zeros_like(values)
+    run(values.ctypes.data, out.ctypes.data, 0, 0, 0)
+    assert out.tobytes() == values[::-1].tobytes()
 
 
 @pytest.mark.parametrize("dtype", EVERY)
@@ -118,6 +133,10 @@ def test_blocks(dtype: str) -> None:
         "cast_f64x4x4(load_f32x4(src))",
         "cast_f64x4(load_f32x4x4(src, 16))",
         "store_f32x4(src, load_f32x4x4(src, 16))",
+        "stacked_2(load_f32x4(src), load_f32x8(src))",
+        "stacked_2(1.0, load_f32x4(src))",
+        "row_0(load_f32x4(src))",
+        "row_4(load_f32x4x4(src, 16))",
     ],
 )
 def test_refused(expression: str) -> None:
@@ -126,5 +145,5 @@ def test_refused(expression: str) -> None:
 
 
 def at_lower_levels(level: str) -> AtLevels:
-    names = ["test_stores_where", "test_transposed", "test_blocks"]
-    return AtLevels(__file__, names, 5 * len(EVERY))
+    names = ["test_stores_where", "test_transposed", "test_rows", "test_blocks"]
+    return AtLevels(__file__, names, (5 + len(INTERLEAVED_ROWS)) * len(EVERY))

@@ -1,0 +1,96 @@
+"""Groups of accesses whose lanes are a constant step apart, and the instructions that they have together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from codegen.ir.blocks import INTERLEAVED_ROWS
+from codegen.ir.building import plus
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import Affine, Index
+from codegen.ir.nodes import Store
+from codegen.ir.values import Load, Step, VectorShape
+from codegen.passes.lane_orders import Lane, Moved, exactly_reordered
+
+REGISTERS = "registers"
+"""The distance of a register from the next one, which is unknown."""
+
+
+class Group(NamedTuple):
+    """Accesses that are alike except for a constant offset.
+
+    A[8*i], A[8*i + 4] [16], 8 apart    array A, rest 8*i, step 8, members 2
+
+    Attributes:
+        array, rest: the address without the constant.
+        dtype, shape, step, first: those of the values and of each access.
+        stores: whether these are stores.
+        after: the stores to the same buffer before loads.
+    """
+
+    array: str
+    rest: Index
+    dtype: str
+    shape: VectorShape
+    step: int
+    first: Index | None
+    stores: bool
+    after: int = 0
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return bits_of(self.dtype) // 8
+
+    @property
+    def members(self) -> int:
+        """The accesses that cover all elements together."""
+        return abs(self.step) // self.width
+
+    def complete(self, offsets: Iterable[int]) -> Iterator[tuple[int, ...]]:
+        """The offsets of accesses that cover all elements together, lowest first."""
+        left = sorted(set(offsets))
+        while left:
+            found = tuple(left[0] + k * self.width for k in range(self.members))
+            if is_complete := set(found) <= set(left):
+                yield found
+            left = [each for each in left[1:] if not is_complete or each not in found]
+
+    def are_apart(self, one: int, other: int) -> bool:
+        """Whether accesses at two offsets have no elements in common."""
+        distance, step = abs(one - other), abs(self.step)
+        return distance >= step * self.shape[0] or self.width <= distance % step <= step - self.width
+
+    def reordered(self) -> Moved | None:
+        """The access to all elements, and the instructions between these and registers; None without any."""
+        (lanes,) = self.shape
+        moves: list[tuple[int, Step, Step]] = [(lanes, self.step, self.width)]
+        if self.members > 1:
+            moves.append((self.members, self.width, REGISTERS))
+        made = (Lane(n, to, at) if self.stores else Lane(n, at, to) for n, at, to in moves)
+        found = exactly_reordered(tuple(made), self.width, self.width)
+        if found is None or self.first is None:
+            return found
+        memory = found.store if self.stores else found.load
+        return found if self.members > 1 and len(memory.shape) == 1 else None
+
+
+def group_of(access: Load | Store) -> tuple[Group, int] | None:
+    """The group of an access, and its offset; None if lanes are adjacent, or not a constant step apart."""
+    value = access if isinstance(access, Load) else access.value
+    match access.steps:
+        case (int(step),) if access.offsets is None and not access.along and value.dtype != "i1":
+            pass
+        case _:
+            return None
+    if isinstance(access, Store) and access.where is not None:
+        return None
+    address = plus(*access.subscripts)
+    offset = address.constant if isinstance(address, Affine) else getattr(address, "rest", Affine()).constant
+    rest = plus(address, -offset)
+    stores = isinstance(access, Store)
+    made = Group(access.array, rest, value.dtype, value.shape, step, access.first, stores)
+    if step == made.width or step % made.width or made.members not in (1, *INTERLEAVED_ROWS):
+        return None
+    return made, offset
