@@ -11,7 +11,7 @@ from codegen.analysis.legality import Choice, Request, refusal, within_promises
 from codegen.analysis.outcomes import describe
 from codegen.analysis.report import NOT_1D, UNPROFITABLE, Refusal
 from codegen.ir.nodes import For, Function
-from codegen.ir.visit import Access, Loop, accesses_of, loops_of
+from codegen.ir.visit import Access, Loop, accesses_of, loops_of, most_trips
 from codegen.schedule.lane_costs import cost, strided, unit
 from codegen.schedule.vector_size import (
     MOST_DIMS,
@@ -131,8 +131,9 @@ def choose_shape(
 
     c[i, j] = a[i, j], (64,), 16 -> (64,)    c[j, i] = a[i, j], (64,), 16 -> (16, 16)
 
-    A square is transposed in registers, which doesn't pay off for few lanes. With tail "assume_divisible",
-    the caller promises multiples for one loop only, so the shape is a row.
+    A square is transposed in registers, which doesn't pay off for few lanes, or for a literal extent of fewer
+    iterations. With tail "assume_divisible", the caller promises multiples for one loop only, so the shape is
+    a row.
 
     side  of the square; it has fewer elements than the largest super-vector
     """
@@ -144,8 +145,15 @@ def choose_shape(
     if not any(strided(function, access, found.lanes) for access in accesses):
         return row
     square = (side, side)
-    _, other = _cheapest(function, _checked(square, None, reductions, tail, scans))
-    return square if other < price else row
+    found, other = _cheapest(function, _checked(square, None, reductions, tail, scans))
+    return square if other < price and _fills_blocks(function, found) else row
+
+
+def _fills_blocks(function: Function, schedule: LaneSchedule) -> bool:
+    """Whether loops whose bounds are numbers have as many iterations as lanes."""
+    every = (loop for root in loops_of(function.body) for loop in root.all())
+    trips = {loop.number: most_trips(loop.node) for loop in every}
+    return all(most is None or most >= schedule.lanes.get(n, 1) for n, most in trips.items())
 
 
 def only_reduces(

@@ -68,7 +68,7 @@ def _strips(
         else:
             tiles = tuple(Tile(each.index, each.size, "strip") for each in nest)
             notes = _partial(function, nest, blocks, register_bytes)
-            notes += _short(nest, blocks, register_bytes)
+            notes += _short(function, nest, blocks, register_bytes)
             yield _Strips(tiles, f"strips in blocks of {shape}{notes}")
 
 
@@ -83,13 +83,13 @@ def _partial(function: Function, nest: list[For], blocks: tuple[int, ...], regis
     return f", each ends in a partial register ({'x'.join(map(str, full))} would not)"
 
 
-def _short(nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:
+def _short(function: Function, nest: list[For], blocks: tuple[int, ...], register_bytes: int) -> str:
     """What the report adds if rows of strips are shorter than a full block of registers.
 
     In cache, rows of one register take up to twice as long as scalar code, and rows of two 1.7 times (Zen 3,
     2026-11, c[i, j, k] = a[i, j, k] + 1 of 64x64x64 f32).
     """
-    lanes, registers = lanes_and_registers(replace(nest[-1], size=MOST_ELEMENTS), register_bytes)
+    lanes, registers = lanes_and_registers(function, replace(nest[-1], size=MOST_ELEMENTS), register_bytes)
     is_square = len(nest) > 1 and blocks[-2] == blocks[-1]
     if len(nest) == 1 or is_square or nest[-1].size >= lanes * registers:
         return ""
