@@ -43,16 +43,16 @@ def select_instructions(function: Function, _: LoopSchedule) -> Function:
 
     `lane_orders` finds the instructions, as in copies. Where there are none, lanes keep their steps.
     """
-    views = {x.name: x.buffer for x in flat(function.body) if isinstance(x, View)}
+    views = {x.name: x for x in flat(function.body) if isinstance(x, View)}
     return replace(function, body=_Select(NewNames("select"), views).body(function.body)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Select:
-    """The names of new locals, and the buffers of views."""
+    """The names of new locals, and the views of buffers."""
 
     names: NewNames
-    views: Mapping[str, str]
+    views: Mapping[str, View]
 
     def body(self, body: Body, updates: tuple[Value, ...] = ()) -> tuple[Body, tuple[Value, ...]]:
         """A body, and the values that its loop evaluates after it."""
@@ -65,7 +65,7 @@ class _Select:
         match node:
             case If(tests, then, otherwise):
                 return (If(tests, self.body(then)[0], self.body(otherwise)[0]),)
-            case For() if _makes_group(node):
+            case For() if self.makes_group(node):
                 return self.unrolled(node)
             case For():
                 body, updates = self.body(node.body, tuple(c.update for c in node.carried))
@@ -94,8 +94,36 @@ class _Select:
     def buffer(self, name: str) -> str:
         """The buffer that a name views."""
         while name in self.views:
-            name = self.views[name]
+            name = self.views[name].buffer
         return name
+
+    def address(self, access: Load | Store) -> Index:
+        """The offset of an access in the buffer that its array views."""
+        name, address = access.array, plus(*access.subscripts)
+        while name in self.views:
+            name, address = self.views[name].buffer, plus(self.views[name].offset, address)
+        return address
+
+    def group(self, access: Load | Store) -> tuple[Group, int] | None:
+        """The group of an access, and its offset."""
+        return group_of(access, self.buffer(access.array), self.address(access))
+
+    def makes_group(self, loop: For) -> bool:
+        """Whether the iterations of a loop access what is adjacent, for which there are instructions."""
+        trips = constant_trips(loop)
+        if trips not in INTERLEAVED_ROWS or loop.carried or len(loop.lower) > 1:
+            return False
+        if not all(isinstance(x, Store) or (isinstance(x, Let) and x.value.shape) for x in loop.body):
+            return False
+        accesses: list[Load | Store] = [x for x in loop.body if isinstance(x, Store)]
+        accesses += [load for node in loop.body for value in _own_values(node) for load in loads(value)]
+        groups = [found[0] for x in accesses if (found := self.group(x)) is not None]
+        return any(
+            group.members == trips
+            and abs(loop.step * (coefficient(group.rest, loop.index) or 0)) == group.width
+            and group.reordered() is not None
+            for group in groups
+        )
 
     def loads(self, body: Body, updates: tuple[Value, ...]) -> tuple[Body, tuple[Value, ...]]:
         """The values of a body with blocks in place of groups of loads.
@@ -130,7 +158,7 @@ class _Select:
 
     def key(self, load: Load, written: Counter[str]) -> tuple[Group, int] | None:
         """The group of a load after some stores, and its offset."""
-        found = group_of(load)
+        found = self.group(load)
         return found and (found[0]._replace(after=written[self.buffer(load.array)]), found[1])
 
     def blocks(
@@ -167,7 +195,7 @@ class _Select:
         for node in body:
             waiting = {key: k for key, k in waiting.items() if self.may_follow(key, made[k], node)}
             made.append(node)
-            key = None if not isinstance(node, Store) else group_of(node)
+            key = self.group(node) if isinstance(node, Store) else None
             if key is None:
                 continue
             group, _ = key
@@ -192,7 +220,7 @@ class _Select:
         if isinstance(node, Let):
             return node.name not in names_of((store,))
         if self.buffer(node.array) == self.buffer(store.array):
-            other = group_of(node)
+            other = self.group(node)
             return other is not None and other[0] == key[0] and key[0].are_apart(key[1], other[1])
         return self.buffer(node.array) not in {
             self.buffer(load.array) for value in store.values for load in loads(value)
@@ -243,24 +271,6 @@ def _own_values(node: Statement) -> tuple[Value, ...]:
         case Store():
             return node.values
     return ()
-
-
-def _makes_group(loop: For) -> bool:
-    """Whether the iterations of a loop access what is adjacent, for which there are instructions."""
-    trips = constant_trips(loop)
-    if trips not in INTERLEAVED_ROWS or loop.carried or len(loop.lower) > 1:
-        return False
-    if not all(isinstance(x, Store) or (isinstance(x, Let) and x.value.shape) for x in loop.body):
-        return False
-    accesses: list[Load | Store] = [x for x in loop.body if isinstance(x, Store)]
-    accesses += [load for node in loop.body for value in _own_values(node) for load in loads(value)]
-    groups = [found[0] for x in accesses if (found := group_of(x)) is not None]
-    return any(
-        group.members == trips
-        and abs(loop.step * (coefficient(group.rest, loop.index) or 0)) == group.width
-        and group.reordered() is not None
-        for group in groups
-    )
 
 
 def _loaded(group: Group, load: Load) -> Value | None:

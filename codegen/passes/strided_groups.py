@@ -8,7 +8,7 @@ from typing import NamedTuple
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.building import plus
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Affine, Index
+from codegen.ir.index import Affine, Index, Sum
 from codegen.ir.nodes import Store
 from codegen.ir.values import Load, Step, VectorShape
 from codegen.passes.lane_orders import Lane, Moved, exactly_reordered
@@ -20,16 +20,16 @@ REGISTERS = "registers"
 class Group(NamedTuple):
     """Accesses that are alike except for a constant offset.
 
-    A[8*i], A[8*i + 4] [16], 8 apart    array A, rest 8*i, step 8, members 2
+    A[8*i], A[8*i + 4] [16], 8 apart    buffer A, rest 8*i, step 8, members 2
 
     Attributes:
-        array, rest: the address without the constant.
+        buffer, rest: the address without the constant.
         dtype, shape, step, first: those of the values and of each access.
         stores: whether these are stores.
         after: the stores to the same buffer before loads.
     """
 
-    array: str
+    buffer: str
     rest: Index
     dtype: str
     shape: VectorShape
@@ -76,21 +76,19 @@ class Group(NamedTuple):
         return found if self.members > 1 and len(memory.shape) == 1 else None
 
 
-def group_of(access: Load | Store) -> tuple[Group, int] | None:
+def group_of(access: Load | Store, buffer: str, address: Index) -> tuple[Group, int] | None:
     """The group of an access, and its offset; None if lanes are adjacent, or not a constant step apart."""
     value = access if isinstance(access, Load) else access.value
-    match access.steps:
-        case (int(step),) if access.offsets is None and not access.along and value.dtype != "i1":
-            pass
-        case _:
-            return None
-    if isinstance(access, Store) and access.where is not None:
-        return None
-    address = plus(*access.subscripts)
-    offset = address.constant if isinstance(address, Affine) else getattr(address, "rest", Affine()).constant
-    rest = plus(address, -offset)
-    stores = isinstance(access, Store)
-    made = Group(access.array, rest, value.dtype, value.shape, step, access.first, stores)
-    if step == made.width or step % made.width or made.members not in (1, *INTERLEAVED_ROWS):
-        return None
-    return made, offset
+    match access:
+        case (
+            Load(steps=(int(step),), offsets=None, along=())
+            | Store(steps=(int(step),), offsets=None, along=(), where=None)
+        ) if value.dtype != "i1":
+            offset = address.constant if isinstance(address, Affine) else 0
+            offset = address.rest.constant if isinstance(address, Sum) else offset
+            stores = isinstance(access, Store)
+            rest = plus(address, -offset)
+            made = Group(buffer, rest, value.dtype, value.shape, step, access.first, stores)
+            if step != made.width and step % made.width == 0 and made.members in (1, *INTERLEAVED_ROWS):
+                return made, offset
+    return None
