@@ -18,8 +18,14 @@ def held_dtype(dtype: str) -> str:
 
 def byte_stride(array: ArrayArg, dimension: int) -> int | None:
     """Bytes from one element to the next along a dimension; None if known only at the call."""
-    near = {"C": array.rank - 1, "F": 0}.get(array.order)
-    return ELEMENT_BYTES[array.dtype] if dimension == near else None
+    if array.strides:
+        return array.strides[dimension]
+    return ELEMENT_BYTES[array.dtype] if dimension == near_dimension(array) else None
+
+
+def near_dimension(array: ArrayArg) -> int | None:
+    """The dimension along which elements are contiguous; None if known only at the call."""
+    return {"C": array.rank - 1, "F": 0}.get(array.order)
 
 
 def slope(index: Index, name: str) -> int:

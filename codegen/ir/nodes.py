@@ -34,12 +34,17 @@ COMBINERS = ("add", "mul", "min", "max", "and", "or", "xor")
 
 @dataclass(frozen=True, slots=True)
 class ArrayArg:
-    """An array argument. order: "C" or "F" if it is contiguous in that order, "" for arbitrary strides."""
+    """An array argument.
+
+    order    "C" or "F" if it is contiguous in that order, "" for arbitrary strides
+    strides  bytes from one element to the next along each dimension, if they are known before calls
+    """
 
     name: str
     dtype: str
     rank: int
     order: Literal["C", "F", ""] = ""
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

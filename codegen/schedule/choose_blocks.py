@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codegen.analysis.bodies import flat, vector_dtypes
-from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
+from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, near_dimension, slope
 from codegen.ir.families import BLOCK_SIDES
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import IndexValue, Load, Value
@@ -99,7 +99,7 @@ def _by_columns(function: Function, access: Load | Store, outer: For, inner: For
     row_step, lane_step = outer.step // outer.size, inner.step // inner.size
     for dimension, subscript in enumerate(access.subscripts):
         down, across = slope(subscript, outer.index) * row_step, slope(subscript, inner.index) * lane_step
-        if byte_stride(array, dimension) is None:
+        if dimension != near_dimension(array):
             apart = apart or across != 0
             if down:
                 return False

@@ -170,6 +170,36 @@ def test_stores_between_accesses_keep_their_order(function: Any) -> None:
     assert "interleaved(" not in kernel.source
 
 
+def transposed(c: Any, a: Any) -> None:
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            c[i, j] = a[j, i]
+
+
+def gray(c: Any, a: Any) -> None:
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            c[i, j] = a[i, j, 0] + a[i, j, 1] + a[i, j, 2]
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+@pytest.mark.parametrize("function", [transposed, gray], ids=lambda x: x.__name__)
+def test_strides_of_one_size_are_literals(function: Any, gap: int) -> None:
+    """Each shape has a kernel of its own, and so do the strides of its arrays."""
+    kernel = tj.kernel(function, specialize="sizes")
+    for n in (1, 15, 16, 17, 100):
+        rng = np.random.default_rng(n)
+        a = rng.integers(0, 9, (3, n) if function is transposed else (2, n, 3)).astype("f4")
+        shape = (n, 3) if function is transposed else (2, n)
+        c, expected = np.zeros((shape[0], shape[1] + gap), "f4")[:, : shape[1]], np.zeros(shape, "f4")
+        function(expected, a)
+        kernel(c, a)
+        assert np.array_equal(c, expected), n
+    assert "_stride_" not in kernel.source
+    name = "interleaved(load_f32x3x16" if function is transposed else "deinterleaved_3"
+    assert (name in kernel.source) == (not gap or function is gray)
+
+
 def at_lower_levels(level: str) -> AtLevels:
     tests = ["test_results_between_guard_pages", "test_stores_between_accesses_keep_their_order"]
     return AtLevels(__file__, tests, 3 * len(CASES) * len(DTYPES) + 2)

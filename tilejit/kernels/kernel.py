@@ -117,10 +117,11 @@ class Kernel(DirectLoops[Parameters, Result]):
         names = list(self._signature.parameters)
         if len(given) > len(names):
             raise TypeError(f"{self.python.__name__} takes {len(names)} arguments, got {len(given)}")
-        arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
+        sized = self.options.specialize == SIZES
+        arguments = [_argument(name, value, sized=sized) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments, masked=self.options.index_bounds == "mask")
         check_names(self.options.no_alias, function)
-        if self.options.specialize == SIZES:
+        if sized:
             named = zip(function.arguments, given, strict=True)
             shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
             function = specialize_sizes(function, shapes)
@@ -278,7 +279,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         tune: if the size is "auto", the first call with such arguments measures a few sizes on copies of the
             arrays and keeps the fastest, in the store as well.
         specialize: "structure" compiles one kernel for arrays of all sizes; "sizes" compiles one for each
-            shape.
+            shape, and for the strides of its arrays.
         index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
             bounds. With "mask", such a load returns 0 and such a store is skipped.
         schedule: how the loops run, instead of the sizes, `tail` and `vectorize_at`: any of Tile, Reorder,
@@ -306,19 +307,21 @@ kernel.__dict__["__signature__"] = options_signature(KernelKeywords)  # for its 
 
 
 def _kind(value: Any, *, sized: bool) -> Any:
-    """An argument's part of a specialization's key; if sized, with the shape of an array."""
+    """An argument's part of a specialization's key; if sized, with the shape and the strides of an array."""
     if isinstance(value, np.ndarray):
-        return type(value), value.dtype, order_of(value), value.shape if sized else value.ndim
+        layout = (value.shape, value.strides) if sized else value.ndim
+        return type(value), value.dtype, order_of(value), layout
     return type(value)
 
 
-def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
+def _argument(name: str, value: Any, *, sized: bool) -> ArrayArg | ScalarArg:
     with compiler_lock:
         from codegen import dtypes
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name}: expected a plain NumPy array, got {type(value).__name__}")
-        return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value))
+        strides = value.strides if sized else ()
+        return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value), strides)
     return dtypes.argument(name, value)
 
 
