@@ -37,14 +37,15 @@ class ArrayArg:
     """An array argument.
 
     order    "C" or "F" if it is contiguous in that order, "" for arbitrary strides
-    strides  bytes from one element to the next along each dimension, if they are known before calls
+    strides  bytes from one element to the next along each dimension, None where only calls know them; () if
+             only those of the contiguous dimension are known
     """
 
     name: str
     dtype: str
     rank: int
     order: Literal["C", "F", ""] = ""
-    strides: tuple[int, ...] = ()
+    strides: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

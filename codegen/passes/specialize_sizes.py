@@ -11,13 +11,14 @@ from codegen.ir.rewriting import map_value, substituted
 from codegen.ir.values import IndexValue, Value
 
 
-def specialize_sizes(function: Function, shapes: Mapping[str, tuple[int, ...]]) -> Function:
-    """Replace the sizes of arrays by numbers.
+def specialize_sizes(function: Function, shapes: Mapping[str, tuple[int | None, ...]]) -> Function:
+    """Replace the sizes of arrays by numbers; None stays a size that calls know.
 
     before:  for i in 0..A.shape[0]: C[i] = A[i]
     after:   for i in 0..1000: C[i] = A[i]
     """
-    sizes = {f"{name}.shape[{k}]": Affine(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
+    every = ((f"{name}.shape[{k}]", n) for name, shape in shapes.items() for k, n in enumerate(shape))
+    sizes = {name: Affine(n) for name, n in every if n is not None}
 
     def value(node: Value) -> Value:
         if not isinstance(node, IndexValue):

@@ -182,6 +182,27 @@ def gray(c: Any, a: Any) -> None:
             c[i, j] = a[i, j, 0] + a[i, j, 1] + a[i, j, 2]
 
 
+@pytest.mark.parametrize("rows", [2, 3, 4])
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+def test_rows_of_a_few_elements_are_interleaved(rows: int, dtype: str) -> None:
+    """Kernels of dense rows know their length; other arrays run by the kernel of all sizes."""
+    kernel, room = tj.kernel(transposed), Guarded(8 * 4 * EXTENTS[-1])
+    for n in (*EXTENTS[1:], 1000):
+        a = np.random.default_rng(n).integers(0, 9, (rows, n)).astype(dtype)
+        small = room.place(a.nbytes, at_end=True) if n < 1000 else np.zeros(a.nbytes, "u1")
+        dense = small.view(dtype).reshape(n, rows)
+        apart = np.full((n, rows + 1), 7, dtype)
+        kernel(apart[:, :rows], a)
+        source = kernel.source
+        kernel(dense, a)
+        assert np.array_equal(dense, a.T)
+        assert np.array_equal(apart[:, :rows], a.T)
+        assert (apart[:, rows] == 7).all()
+        assert room.untouched()
+        assert "interleaved(" in kernel.source or "transposed(" in kernel.source
+        assert "interleaved(" not in source
+
+
 @pytest.mark.parametrize("gap", [0, 1])
 @pytest.mark.parametrize("function", [transposed, gray], ids=lambda x: x.__name__)
 def test_strides_of_one_size_are_literals(function: Any, gap: int) -> None:

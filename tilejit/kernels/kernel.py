@@ -9,6 +9,7 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from codegen import ArrayArg, Cache, ScalarArg, check_fits, compiler_lock, lazy, specialize_sizes
+from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
@@ -20,6 +21,9 @@ from tilejit.kernels.promises import check_names
 from tilejit.kernels.tuning import tuned
 from tilejit.programs.tuning import SIZES
 from tilejit.support.notebook import notebook_html
+
+SHORT_ROWS = (2, 3, 4)
+"""Elements of rows that kernels interleave in registers; their number is a part of the kernel."""
 
 
 class Kernel(DirectLoops[Parameters, Result]):
@@ -121,10 +125,9 @@ class Kernel(DirectLoops[Parameters, Result]):
         arguments = [_argument(name, value, sized=sized) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments, masked=self.options.index_bounds == "mask")
         check_names(self.options.no_alias, function)
-        if sized:
-            named = zip(function.arguments, given, strict=True)
-            shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
-            function = specialize_sizes(function, shapes)
+        named = zip(function.arguments, given, strict=True)
+        known = {a.name: _layout(x, sized=sized)[0] for a, x in named if isinstance(x, np.ndarray)}
+        function = specialize_sizes(function, known)
         program = LoopProgram(function, tuned(function, self.options, given))
         report_failures(program, self.python.__name__)
         if self.options.schedule is not None:
@@ -278,8 +281,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             reductions included. NaN and infinity keep their meaning.
         tune: if the size is "auto", the first call with such arguments measures a few sizes on copies of the
             arrays and keeps the fastest, in the store as well.
-        specialize: "structure" compiles one kernel for arrays of all sizes; "sizes" compiles one for each
-            shape, and for the strides of its arrays.
+        specialize: "structure" compiles one kernel for arrays of all sizes, and others for dense rows of 2, 3
+            or 4 elements; "sizes" compiles one for each shape, and for the strides of its arrays.
         index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
             bounds. With "mask", such a load returns 0 and such a store is skipped.
         schedule: how the loops run, instead of the sizes, `tail` and `vectorize_at`: any of Tile, Reorder,
@@ -307,11 +310,29 @@ kernel.__dict__["__signature__"] = options_signature(KernelKeywords)  # for its 
 
 
 def _kind(value: Any, *, sized: bool) -> Any:
-    """An argument's part of a specialization's key; if sized, with the shape and the strides of an array."""
+    """An argument's part of a specialization's key."""
     if isinstance(value, np.ndarray):
-        layout = (value.shape, value.strides) if sized else value.ndim
-        return type(value), value.dtype, order_of(value), layout
+        return type(value), value.dtype, order_of(value), _layout(value, sized=sized)
     return type(value)
+
+
+def _layout(value: Array, *, sized: bool) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+    """The sizes and the strides of an array that are part of its kernel; None for others.
+
+    These are all if sized. Otherwise, they are those of rows of a few elements, which are interleaved:
+
+    (1000, 3), (12, 4) -> (None, 3), (12, 4)    (1000, 300), (1200, 4) -> (None, None), (None, None)
+    """
+    if sized:
+        return value.shape, value.strides
+    outer, inner = (None,) * (value.ndim - 2), value.shape[-1:]
+    if (
+        value.ndim > 1
+        and inner[0] in SHORT_ROWS
+        and value.strides[-2:] == (inner[0] * value.itemsize, value.itemsize)
+    ):
+        return (*outer, None, *inner), (*outer, *value.strides[-2:])
+    return (None,) * value.ndim, ()
 
 
 def _argument(name: str, value: Any, *, sized: bool) -> ArrayArg | ScalarArg:
@@ -320,7 +341,7 @@ def _argument(name: str, value: Any, *, sized: bool) -> ArrayArg | ScalarArg:
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name}: expected a plain NumPy array, got {type(value).__name__}")
-        strides = value.strides if sized else ()
+        _, strides = _layout(value, sized=sized)
         return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value), strides)
     return dtypes.argument(name, value)
 
