@@ -50,6 +50,8 @@ def _unzipped(builder: Any, lines: list[Any], count: int, width: int) -> list[An
         return unzip_three(builder, lines, width)
     if _is_square(lines, width):
         return transposed_lines(builder, lines, width)
+    if len(lines) == count:
+        return _unzip_lines(builder, lines)
     return unzip_rows(builder, concatenated(builder, lines), count)
 
 
@@ -65,6 +67,21 @@ def zip_rows(builder: Any, rows: list[Any]) -> Any:
     even, odd = zip_rows(builder, rows[0::2]), zip_rows(builder, rows[1::2])
     lanes = even.type.count
     return shuffle(builder, even, odd, [k // 2 + (k % 2) * lanes for k in range(2 * lanes)])
+
+
+def _unzip_lines(builder: Any, lines: list[Any]) -> list[Any]:
+    """The lines that were interleaved in as many: LLVM splits shuffles of more than two lines badly.
+
+    Four lines of f32 take 8 shuffles instead of 16 with AVX-512, and 32 instead of 60 with AVX2.
+    """
+    if len(lines) == 1:
+        return lines
+    lanes, pairs = lines[0].type.count, list(zip(lines[0::2], lines[1::2], strict=True))
+    even, odd = (
+        _unzip_lines(builder, [shuffle(builder, a, b, list(range(k, 2 * lanes, 2))) for a, b in pairs])
+        for k in (0, 1)
+    )
+    return [line for both in zip(even, odd, strict=True) for line in both]
 
 
 def zip_three(builder: Any, rows: list[Any], width: int) -> list[Any]:
