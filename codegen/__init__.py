@@ -22,7 +22,6 @@ if _TYPE_CHECKING:
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.progress import compilations as compilations
-    from codegen.backend.store import KernelStore as KernelStore
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
@@ -233,7 +232,6 @@ if _TYPE_CHECKING:
     from codegen.support.caching import lazy_pattern as lazy_pattern
     from codegen.support.caching import on_clear as on_clear
     from codegen.support.callers import caller_stacklevel as caller_stacklevel
-    from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.dataclasses import dataclass as dataclass
     from codegen.support.errors import FallbackWarning as FallbackWarning
     from codegen.support.errors import IntegerError as IntegerError
@@ -266,7 +264,7 @@ _HOMES = {
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.progress": "compilations",
-    "backend.store": "KernelStore default_store",
+    "backend.store": "default_store",
     "backend.store_check": "remove_entries verify_store",
     "frontend.functions": "UFUNCS call_ufunc",
     "frontend.operands": "Operand cast_operand convert_operand literal_operand select_operand strong_operand",
@@ -357,7 +355,6 @@ _HOMES = {
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.callers": "caller_stacklevel",
-    "support.cpu": "cpu_level",
     "support.dataclasses": "dataclass",
     "support.errors": (
         "FallbackWarning IntegerError KernelError KernelIndexError KernelValueError LayoutError "

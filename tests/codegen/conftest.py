@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen import KernelStore, clear_caches, default_store
+from codegen import clear_caches, default_store
+from codegen.backend.store import KernelStore
 from codegen.support.settings import settings
 
 

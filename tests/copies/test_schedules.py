@@ -321,7 +321,8 @@ def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
         ("f8", np.s_[:], 'Vectorize(x=32), Tail("x", "shift", sizes=(16, 8, 1))', True),
         ("f8", np.s_[:], 'Vectorize(x=64), Tail("x", "shift", sizes=(8, 1))', False),
         ("f4", np.s_[:, ::-1], 'Vectorize(x=16), Tail("x", "shift", sizes=(1,))', True),
-        ("f4", np.s_[:, ::-1], 'Vectorize(x=8), Tail("x", "shift", sizes=(4, 1))', False),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=8), Tail("x", "shift", sizes=(4, 1))', True),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=64), Tail("x", "shift", sizes=(4, 1))', False),
         ("f4", np.s_[:, ::-1], 'Vectorize(x=12), Tail("x", "shift", sizes=(4, 1))', False),
     ],
 )

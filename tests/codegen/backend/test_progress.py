@@ -9,8 +9,8 @@ from sys import executable
 
 import pytest
 
-from codegen import KernelStore
 from codegen.backend.progress import message
+from codegen.backend.store import KernelStore
 from tests.tools.oracle import environment, run_python
 
 SLOW = """

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import KernelStore, remembered_stream_bytes
+from codegen import remembered_stream_bytes
+from codegen.backend.store import KernelStore
 from codegen.pipeline.calibrate import (
     BEYOND_BYTES,
     FOOTPRINTS,

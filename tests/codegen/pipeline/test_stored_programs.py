@@ -18,14 +18,13 @@ from codegen import (
     CopyProgram,
     CopyRequest,
     Element,
-    KernelStore,
     Opaque,
     Root,
     default_store,
     find_copy,
     strided_map,
 )
-from codegen.backend.store import PLANS_PER_PROCESS
+from codegen.backend.store import PLANS_PER_PROCESS, KernelStore
 from codegen.runtime.stored_step import StoredStep
 from codegen.schedule.machine import described, machine
 from tests.codegen.simd.cases import GROUPS, cases

@@ -15,11 +15,11 @@ from codegen import (
     CopyProgram,
     CopyRequest,
     Element,
-    KernelStore,
     strided_map,
     tuned,
     tuned_copies,
 )
+from codegen.backend.store import KernelStore
 from codegen.pipeline.copies import compile_copy
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen import KernelStore
+from codegen.backend.store import KernelStore
 from tests.tools.oracle import run_python
 
 COPY = """

@@ -245,9 +245,9 @@ LOOPS = (
     Mutant(
         "shift-in-place",
         "A shifted tail repeats iterations that have already changed what they read.",
-        'if tail == "shift" and (stored & loaded or loop.node.carried):',
-        'if tail == "shift" and loop.node.carried:',
-        ("test_kernels_of_rows", "passes/test_rows."),
+        'return "mask" if loop.node.carried else once if stored & loaded else tail',
+        'return "mask" if loop.node.carried else tail',
+        ("test_kernels_of_rows", "passes/test_rows.", "kernels/test_tails"),
     ),
 )
 
