@@ -33,6 +33,11 @@ class Element:
     name: str
     bits: int
 
+    @property
+    def unsigned(self) -> Element:
+        """Elements of the same size that are only moved."""
+        return Element(f"u{self.bits}", self.bits)
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Digit, Element, Side, StridedBox
+from codegen.ir.strided_box import Axis, Digit, Side, StridedBox
 from codegen.schedule.copy_nest import BYTE, CopyNest, shared_among_threads
 from codegen.schedule.directives import Assemble, Directive, Groups, Table
 from codegen.schedule.loops import Loop
@@ -32,7 +32,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
     if any(x.in_bytes for x in schedule.loops):
         source, target = source and BYTE, BYTE
     elif scale > 1:
-        source, target = source and _unsigned(source), _unsigned(target)
+        source, target = source and source.unsigned, target.unsigned
     listed = [x.side for x in schedule.obeying(Table)]
     loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
     outer = map(box.axis, schedule.outer)
@@ -53,10 +53,6 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
 def _loop(axis: Axis, scale: int) -> Loop:
     """A loop over an axis, whose strides are multiples of a scale."""
     return Loop(axis.name, axis.extent, axis.src // scale, axis.dst // scale, tile=axis.tile)
-
-
-def _unsigned(element: Element) -> Element:
-    return Element(f"u{element.bits}", element.bits)
 
 
 def _joined(box: StridedBox, loop: Joined, scale: int, listed: Collection[Side]) -> Loop:

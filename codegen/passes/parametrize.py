@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from codegen.ir.strided_box import SIDES, Element, Side, StridedBox
+from codegen.ir.strided_box import SIDES, Side, StridedBox
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     Assemble,
@@ -143,7 +143,7 @@ def _inner(size: _Sizes, nest: CopyNest, fixed: Mapping[Side, Collection[str]]) 
 
     target, source = nest.target, nest.source
     if nest.convert is None and all(x.bits >= 8 for x in (target, source) if x):
-        target, source = _unsigned(target), source and _unsigned(source)
+        target, source = target.unsigned, source and source.unsigned
     panel, reads = nest.panel and _panel(size, nest.panel), nest.reads
     if reads:
         limits = "closed_start", "closed_stop", "open_offset"
@@ -186,7 +186,3 @@ def _panel(size: _Sizes, panel: Panel) -> Panel:
         runs=panel.runs and OffsetTable(),
         panel_runs=panel.panel_runs and OffsetTable(),
     )
-
-
-def _unsigned(element: Element) -> Element:
-    return Element(f"u{element.bits}", element.bits)
