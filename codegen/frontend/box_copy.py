@@ -163,9 +163,12 @@ def copied_box(
     """One box of a copy with its elements: an axis for each digit, dst[…] = src[…].
 
     `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
+
+    Extents of full tiles are literals of kernels. Parts of tiles have none, so that layouts share their kernels.
     """
+    is_full = all(tile in (0, extent) for tile, (extent, *_) in zip(box.tiles, box.digits, strict=True))
     digits = zip(box.names, box.digits, box.tiles, strict=True)
-    axes = tuple(Axis(name, *digit, tile) for name, digit, tile in digits)
+    axes = tuple(Axis(name, *digit, fixed=is_full and tile > 0) for name, digit, tile in digits)
     entries = prod(t.extent for t in box.tables) if box.tables else 0
     return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 

@@ -43,19 +43,14 @@ class Element:
 class Axis:
     """A loop of a box: its name, its extent, and the stride of each side; a fill has a source stride of 0.
 
-    tile  the extent that a layout gives the loop, of which edges have only a part; 0 if the shape decides
+    fixed  whether a layout decides the extent, so that it is a literal of kernels
     """
 
     name: str
     extent: int
     src: int
     dst: int
-    tile: int = 0
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether a layout decides the extent."""
-        return self.extent == self.tile
+    fixed: bool = False
 
     def stride(self, side: Side) -> int:
         """The stride of a side."""
@@ -212,12 +207,10 @@ def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[Stride
     k = box.axes.index(axis)
     full, rest = divmod(axis.extent, block)
     before, after = box.axes[:k], box.axes[k + 1 :]
-    fixed = axis.is_fixed
-    blocks = Axis(outer, full, axis.src * block, axis.dst * block, full * fixed)
-    inner = replace(axis, extent=block, tile=block * fixed)
-    boxes = [box.with_axes((*before, blocks, inner, *after))] if full else []
+    blocks = Axis(outer, full, axis.src * block, axis.dst * block, axis.fixed)
+    boxes = [box.with_axes((*before, blocks, replace(axis, extent=block), *after))] if full else []
     if rest:
-        tail = box.with_axes((*before, replace(axis, extent=rest, tile=rest * fixed), *after))
+        tail = box.with_axes((*before, replace(axis, extent=rest), *after))
         boxes.append(tail.moved(axis.src * block * full, axis.dst * block * full))
     return tuple(boxes)
 
@@ -250,5 +243,5 @@ def in_bytes(box: StridedBox) -> StridedBox:
     if box.converts or box.unit_bits != 8:
         raise AssertionError("only elements of whole bytes that are moved unchanged can be moved as bytes")
     byte = Element("u8", 8)
-    axes = (*box.axes, Axis("byte", box.width, 1, 1, box.width))
+    axes = (*box.axes, Axis("byte", box.width, 1, 1, fixed=True))
     return replace(box, axes=axes, source=byte, target=byte)

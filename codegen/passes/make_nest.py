@@ -36,7 +36,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
     listed = [x.side for x in schedule.obeying(Table)]
     loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
     outer = map(box.axis, schedule.outer)
-    around = (_loop(x, scale) for x in outer if not x.extent == x.tile == 1)
+    around = (_loop(x, scale) for x in outer if x.extent > 1 or not x.fixed)
     nest = CopyNest(
         tuple(loops),
         target,
@@ -52,7 +52,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
 
 def _loop(axis: Axis, scale: int) -> Loop:
     """A loop over an axis, whose strides are multiples of a scale."""
-    return Loop(axis.name, axis.extent, axis.src // scale, axis.dst // scale, tile=axis.tile)
+    return Loop(axis.name, axis.extent, axis.src // scale, axis.dst // scale, fixed=axis.fixed)
 
 
 def _joined(box: StridedBox, loop: Joined, scale: int, listed: Collection[Side]) -> Loop:
@@ -65,9 +65,7 @@ def _joined(box: StridedBox, loop: Joined, scale: int, listed: Collection[Side])
         digits = (box.width, 1, 1), *digits
     digits = digits or ((1, 0, 0),)
     count = prod(n for n, _, _ in digits)
-    axes = [box.axis(name) for name in loop.axes]
-    is_whole = all(x.is_fixed for x in axes[:-1])
-    tile = count // axes[-1].extent * axes[-1].tile if axes and is_whole else 0
+    fixed = bool(loop.axes) and all(box.axis(name).fixed for name in loop.axes)
     src, src_table = _along("src", digits) if box.source else (0, None)
     dst, dst_table = _along("dst", digits)
     if loop.table:
@@ -77,9 +75,8 @@ def _joined(box: StridedBox, loop: Joined, scale: int, listed: Collection[Side])
     if "dst" in listed:
         dst, dst_table = digits[0][2], None
     if loop.in_bytes:  # a stride of one unit of the box becomes one byte
-        size_bytes, tile_bytes = (n * box.unit_bits // 8 for n in (count, tile))
-        return Loop(loop.name, size_bytes, src, dst, src_table, dst_table, tile_bytes)
-    return Loop(loop.name, count, src // scale, dst // scale, src_table, dst_table, tile)
+        return Loop(loop.name, count * box.unit_bits // 8, src, dst, src_table, dst_table, fixed)
+    return Loop(loop.name, count, src // scale, dst // scale, src_table, dst_table, fixed)
 
 
 def _along(side: Side, digits: Sequence[Digit]) -> tuple[int, OffsetTable | None]:

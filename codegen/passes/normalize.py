@@ -55,6 +55,6 @@ def coalesce(box: StridedBox, _: object = None) -> StridedBox:
     while pair := next(((a, b) for a in axes for b in axes if can_fuse(a, b)), None):
         outer, inner = pair
         axes.remove(outer)
-        tile = outer.tile * inner.extent if inner.is_fixed else 0
-        axes[axes.index(inner)] = replace(inner, extent=outer.extent * inner.extent, tile=tile)
+        extent, fixed = outer.extent * inner.extent, outer.fixed and inner.fixed
+        axes[axes.index(inner)] = replace(inner, extent=extent, fixed=fixed)
     return box.with_axes(axes)

@@ -71,7 +71,7 @@ def parametrize_sizes(
             is_fixed = loop.axis in fixed[side]
             return loop.stride(side) if is_fixed else size(f"{name}_{side}", loop.stride(side))
 
-        extent, dst = loop.extent if loop.is_fixed else size(f"{name}_extent", loop.extent), stride("dst")
+        extent, dst = loop.extent if loop.fixed else size(f"{name}_extent", loop.extent), stride("dst")
         return Loop(name, extent, stride("src") if nest.source else 0, dst)
 
     own = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
@@ -103,9 +103,9 @@ def fixed_strides(nest: CopyNest, side: Side) -> frozenset[str]:
     step = element.bits // nest.unit_bits if element else 0
     while step and (x := next((x for x in left if x.stride(side) in (step, -step)), None)):
         left.remove(x)
-        if x.tile or found:
+        if x.fixed or found:
             found.append(x.axis)
-        step *= x.tile
+        step *= x.fixed and int_size(x.extent)
     return frozenset(found)
 
 
@@ -135,7 +135,7 @@ def _inner(size: _Sizes, nest: CopyNest, fixed: Mapping[Side, Collection[str]]) 
         return x.stride(side) if is_literal else size(f"{x.axis}_{side}", x.stride(side))
 
     def named(x: Loop) -> Loop:
-        is_literal = x.axis in nest.whole or x.is_fixed
+        is_literal = x.axis in nest.whole or x.fixed
         extent = x.extent if is_literal else size(f"{x.axis}_extent", x.extent)
         src = stride(x, "src") if nest.source and not x.src_table else 0
         dst = stride(x, "dst") if not x.dst_table else 0

@@ -54,4 +54,4 @@ def _with_tiles(box: StridedBox, schedule: Schedule) -> StridedBox:
         if prod(x.extent for x in box.axes if x.name in parts) == cut.block:
             fixed.update(schedule.inner if cut.outer == COLUMNS else (cut.axis,))
         fixed.update(x.name for x in box.axes if x.name == cut.outer and x.extent == 1)
-    return box.with_axes(replace(x, tile=x.extent) if x.name in fixed else x for x in box.axes)
+    return box.with_axes(replace(x, fixed=True) if x.name in fixed else x for x in box.axes)

@@ -181,7 +181,7 @@ class _Maker:
             return box
         tables = tuple(_strided_table(*digit) for digit in made.digits(folded))
         names = [axis.name for axis in made.axes if axis.name not in folded]
-        tiles = [made.axis(name).tile for name in names]
+        tiles = [x.extent * x.fixed for x in map(made.axis, names)]
         kept, run = [*made.digits(names)], made.width // self.boxed.dst.width
         if run > 1:
             kept.append((run, self.boxed.src.width, self.boxed.dst.width))

@@ -25,7 +25,7 @@ class Loop:
 
     Where several digits are joined, a table of offsets replaces the stride of a side.
 
-    tile  as in `Axis`
+    fixed  as in `Axis`
     """
 
     axis: str
@@ -34,12 +34,7 @@ class Loop:
     dst: Size = 0
     src_table: OffsetTable | None = None
     dst_table: OffsetTable | None = None
-    tile: int = 0
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether a layout decides the extent."""
-        return self.extent == self.tile
+    fixed: bool = False
 
     @property
     def table_name(self) -> str:

@@ -162,7 +162,7 @@ ROWS = [
     Row(
         kernels.transpose,
         (numbers((4, 7), "f"), out((7, 4), "f")),
-        "other-loop-chosen; 16 contiguous, along 0",
+        "16 along 0, contiguous; 16x16 contiguous, along 0",
         tiles="2 along 0, contiguous; 2x8 contiguous, along 0",
     ),
     Row(
@@ -322,7 +322,7 @@ ROWS = [
     Row(
         kernels.shadowed,
         (numbers((3, 4), "f"), out((3, 4), "f")),
-        "other-loop-chosen; 16 contiguous; other-loop-chosen; 16 contiguous, masked",
+        "16 along 0; other-loop-chosen; other-loop-chosen; 16 contiguous, masked",
         tiles="2 along 0; 2x8 contiguous; 2 along 0, masked; 2x8 contiguous, masked",
     ),
     Row(kernels.tests, (SPECIAL, out(8, "i")), "16 contiguous"),
@@ -340,7 +340,7 @@ ROWS = [
     Row(
         kernels.guarded_transposed,
         (numbers((5, 19), "f"), out((19, 6), "f")),
-        "16 along 0, contiguous, masked; other-loop-chosen",
+        "16 along 0, contiguous, masked; 16x16 contiguous, along 0, masked",
         tiles="2 along 0, contiguous, masked; 2x8 contiguous, along 0, masked",
     ),
     Row(
