@@ -164,7 +164,7 @@ def copied_box(
 
     `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
 
-    Extents of full tiles are literals of kernels. Parts of tiles have none, so that layouts share their kernels.
+    Extents of full tiles are literals of kernels. Parts of tiles have none: layouts share their kernels.
     """
     is_full = all(tile in (0, extent) for tile, (extent, *_) in zip(box.tiles, box.digits, strict=True))
     digits = zip(box.names, box.digits, box.tiles, strict=True)

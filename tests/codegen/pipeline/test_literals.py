@@ -50,7 +50,7 @@ def test_kernels_of_a_layout_serve_all_shapes(name: str) -> None:
     shapes = [(1536 * k, 1024 * (24 - k)) for k in range(4, 12)]
     found = ([x for x in steps(name, shape) if not x.nest.fills] for shape in shapes)
     kernels = [{step.kernel.name for step in each} for each in found]
-    assert len(frozenset.union(frozenset(), *kernels)) <= len(kernels[0]) + 3
+    assert len(frozenset.union(frozenset(), *kernels)) <= len(kernels[0]) + 5
 
 
 def test_tiles_are_literals() -> None:
