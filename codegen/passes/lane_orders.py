@@ -62,17 +62,21 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: 
     dst[4*column + 2*row] = src[2*column + pitch*row], column 32, row 2 -> [2, 32], interleaved, [64]
     dst[pitch*j + 4*i] = src[4*j + pitch*i], i 16, j 16                 -> [16, 16], transposed, [16, 16]
 
-    Lanes that fill no register are followed by others, if they are contiguous on both sides.
+    Lanes that fill no register are followed by those of the next iteration, if both sides go forward and it
+    fills the register.
 
     apart  whether dimensions are not joined, even if they are adjacent
     """
     found = exactly_reordered(lanes, source_width, width, apart=apart)
     if found is not None:
         return found
-    register = (LANE_BYTES // width,)
+    register, (first, *inner) = (LANE_BYTES // width,), lanes
+    is_forward = all(isinstance(step, int) and step > 0 for step in (first.src, first.dst))
+    most = prod(x.lanes for x in inner) if is_forward else 0
     for load in placed(lanes, "src", source_width, apart=apart):
         for store in placed(lanes, "dst", width, apart=apart):
-            if len(load.shape) == 1 and load.shape == store.shape and load.shape < register:
+            beyond = register[0] - prod(load.shape)
+            if len(load.shape) == 1 and load.shape == store.shape and 0 < beyond <= most:
                 names = _between(8 * width, register, load.order, register, store.order)
                 if names is not None:
                     return Moved(load._replace(shape=register), names, store._replace(shape=register))

@@ -276,6 +276,8 @@ def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
         refuse(f'expected a tail that ends with size 1 or "{REST}", got {tail}', tail)
     if any(inner >= outer for outer, inner in pairwise(sizes)) or min(sizes) < 0:
         refuse(f'expected sizes that decrease, "{REST}" last, got {tail}', tail)
+    if tail.sizes[-1] == REST and sizes[-2] > LINE_BYTES:
+        refuse(f'expected a size of at most {LINE_BYTES} before "{REST}", got {tail}', tail)
 
 
 def given_nest(nest: CopyNest, text: str) -> CopyNest:

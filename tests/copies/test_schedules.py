@@ -12,7 +12,7 @@ import pytest
 
 import tilejit as tj
 from tests.tools.extent import few_by_default
-from tests.tools.guard import Guarded
+from tests.tools.guard import Guarded, strided_view
 from tests.tools.schedules import changed, directives_of, transposed
 
 U4 = np.arange(300 * 200, dtype=np.uint32).reshape(300, 200)
@@ -294,15 +294,24 @@ RUN = 'Vectorize(x=64), Tail("x", "shift", sizes=("rest",))'
 
 
 @pytest.mark.parametrize("lanes", [2, 16, 32, 128, 1024])
-@pytest.mark.parametrize("columns", [1, 63, 64, 200, 5000])
+@pytest.mark.parametrize("columns", [63, 64, 100, 200, 5000])
 def test_runs_take_any_power_of_two(lanes: int, columns: int) -> None:
     x = np.arange(7 * 5001, dtype=np.uint8).reshape(7, 5001)[:, :columns]
-    source, target = Guarded(x.size), Guarded(x.size)
+    sizes = f'Vectorize(x={lanes}), Tail("x", "shift", sizes=({"64, " * (lanes > 64)}"rest",))'
+    source, target = (Guarded(x.size + 6 * 3) for _ in range(2))
     for at_end in (False, True):
-        src, z = (side.place(x.size, at_end=at_end).view(np.uint8) for side in (source, target))
-        src[:] = x.ravel()
-        tj.copyto(z.reshape(x.shape), src.reshape(x.shape), schedule=RUN.replace("64", str(lanes)))
+        raw = (side.place(x.size + 6 * 3, at_end=at_end) for side in (source, target))
+        src, z = (strided_view(each, x.dtype, x.shape, (columns + 3, 1)) for each in raw)
+        src[...] = x
+        tj.copyto(z, src, schedule=sizes)
         np.testing.assert_array_equal(z, src)
+
+
+@pytest.mark.parametrize("columns", [63, 64, 100, 200])
+def test_the_rest_of_a_run_is_less_than_a_line(columns: int) -> None:
+    x, z = (np.zeros((7, 300), np.uint8)[:, :columns] for _ in range(2))
+    with pytest.raises(tj.ScheduleError, match="expected a size of at most 64"):
+        tj.copyto(z, x, schedule=RUN.replace("64", "128"))
 
 
 def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
@@ -324,6 +333,8 @@ def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
         ("f4", np.s_[:, ::-1], 'Vectorize(x=8), Tail("x", "shift", sizes=(4, 1))', True),
         ("f4", np.s_[:, ::-1], 'Vectorize(x=64), Tail("x", "shift", sizes=(4, 1))', False),
         ("f4", np.s_[:, ::-1], 'Vectorize(x=12), Tail("x", "shift", sizes=(4, 1))', False),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=2), Tail("x", "shift", sizes=(1,))', False),
+        ("f4", np.s_[:, ::-1], 'Vectorize(x=8), Tail("x", "narrow", sizes=(2, 1))', False),
     ],
 )
 def test_other_copies_take_lanes_that_have_instructions(
