@@ -159,7 +159,7 @@ class _Select:
     def key(self, load: Load, written: Counter[str]) -> tuple[Group, int] | None:
         """The group of a load after some stores, and its offset."""
         found = self.group(load)
-        return found and (found[0]._replace(after=written[self.buffer(load.array)]), found[1])
+        return found and (found[0]._replace(stores_before=written[self.buffer(load.array)]), found[1])
 
     def blocks(
         self, first: Mapping[tuple[Group, int], tuple[int, Load]]

@@ -26,7 +26,7 @@ class Group(NamedTuple):
         buffer, rest: the address without the constant.
         dtype, shape, step, first: those of the values and of each access.
         stores: whether these are stores.
-        after: the stores to the same buffer before loads.
+        stores_before: how many statements before a load store to the buffer.
     """
 
     buffer: str
@@ -36,7 +36,7 @@ class Group(NamedTuple):
     step: int
     first: Index | None
     stores: bool
-    after: int = 0
+    stores_before: int = 0
 
     @property
     def width(self) -> int:

@@ -37,6 +37,7 @@ from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, P
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
+from codegen.support.errors import KernelError, ScheduleError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
@@ -174,10 +175,16 @@ def with_given_schedule(launch: Launch, otherwise: Launch) -> Launch:
 
     otherwise  the launch of the same box with the compiler's schedule, for destinations that do not begin
                a line if the schedule streams blocks in place
+
+    Raises:
+        ScheduleError: an access may be outside of its storage.
     """
     from codegen.pipeline.proofs import prove_launch
 
-    prove_launch(launch)
+    try:
+        prove_launch(launch)
+    except KernelError as error:
+        raise ScheduleError(f"schedule: {error}\n  `explain` prints lanes and tails of the copy") from None
     if all(x.form != "given" for x in launch.step.nest.obeying(Stream)):
         return launch
     return replace(launch, misaligned=otherwise.misaligned or otherwise)
