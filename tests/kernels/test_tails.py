@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.ir.families import MASKS
+from tests.tools.extent import own_level
 from tests.tools.guard import Guarded
 
 
@@ -152,5 +154,7 @@ def test_a_row_of_a_full_strip_is_nothing_but_super_vectors(function: Any, lanes
     row = strip[strip.index("_row = ") :].rpartition("if ")[0]
     assert some_left
     assert "store_f32x" in row
-    assert ("_first" in row) == (function is grown and lanes == 100)  # what repeats would add twice
+    once = function is grown and lanes == 100  # what repeats would add twice
+    assert ("_first" in row) == (once and own_level() in MASKS)
+    assert ("_at(" in row) == (once and own_level() not in MASKS)
     assert not re.search(r"min\(|max\(|if ", row)
