@@ -70,6 +70,22 @@ def test_every_pair(dtype: str, dims: Dims) -> None:
         assert got.buffer.tobytes() == want.buffer.tobytes(), (source, target)
 
 
+@pytest.mark.parametrize("specialize", ["structure", "sizes"])
+@pytest.mark.parametrize(
+    ("source", "target", "dtype", "dims"),
+    [
+        ("ascend-fractal-nz", "col4_4r2_8c", "bf16", (37, 21)),
+        ("jpeg-8x8-blocks", "col32_2r_4r4", "s4", (9, 35)),
+    ],
+)
+def test_rows_of_one_contiguous_block_become_listed_lines(
+    source: str, target: str, dtype: str, dims: Dims, specialize: Any
+) -> None:
+    """Numba refused their kernel: 8 rows of 4 elements were stored as 4 lines of 8."""
+    got = tj.relayout(packed(source, dtype, dims), target, specialize=specialize)
+    assert got.buffer.tobytes() == packed(target, dtype, dims).buffer.tobytes()
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
 def test_unpacking_restores_the_array(dtype: str, dims: Dims) -> None:
