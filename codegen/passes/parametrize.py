@@ -53,14 +53,11 @@ def parametrize_sizes(
     is_literal  whether another size of that name remains a number
     """
     values: dict[str, int] = {}
-    in_lines = (
-        {f"{x.axis}_{side}" for x in nest.loops for side in SIDES} if nest.obeying(Table) else set[str]()
-    )
 
     def size(name: str, value: Size) -> Size:
         if not isinstance(value, int):
             raise AssertionError(f"{name} is already parametrized")
-        if is_literal(name) and name not in in_lines:  # see `fixed_strides`
+        if is_literal(name):
             return value
         values[name] = value
         return name
@@ -99,12 +96,7 @@ def fixed_strides(nest: CopyNest, side: Side) -> frozenset[str]:
     """The axes whose strides on a side a layout fixes: in tiles whose elements follow each other.
 
     for tile in n: for i in 8: for j in 128:  dst += 4096, dst += 512, dst += 4       f32: all three
-
-    Rows that are packed into listed lines keep their pitch as an argument: in one contiguous block, other
-    instructions would reorder them, whose results are no lines.
     """
-    if nest.obeying(Table):
-        return frozenset()
     element = nest.source if side == "src" else nest.target
     left = [x for x in (*nest.around, *nest.loops) if not x.table(side)]
     found: list[str] = []

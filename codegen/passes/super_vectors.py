@@ -16,6 +16,7 @@ from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, For, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, map_indices, map_value
+from codegen.ir.strided_box import Side
 from codegen.ir.values import Each, Entries, IndexValue, Load, Local, Op, Step, Value
 from codegen.ir.visit import distance, loads
 from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
@@ -92,7 +93,9 @@ def _reordered(made: _Scalar, store: Store, load: Load) -> tuple[Load, Moved, St
     width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
     to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
     lanes = (Lane(n, made.step(at, axis), made.step(to, axis)) for axis, n in made.lanes.items())
-    found = reordered(tuple(lanes), source_width, width, apart=made.is_block)
+    sides: tuple[tuple[Side, _Place], ...] = ("src", at), ("dst", to)
+    flat = tuple(side for side, place in sides if place.lines is not None)
+    found = reordered(tuple(lanes), source_width, width, apart=made.is_block, flat=flat)
     read, written = at.in_lines(found.load, source_width), to.in_lines(found.store, width)
     vector = replace(made.access(load, at, read), shape=read.shape)
     return vector, found._replace(store=written), made.access(store, to, written)
