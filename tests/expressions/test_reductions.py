@@ -233,6 +233,16 @@ def test_a_mask_does_not_apply_to_a_reduction() -> None:
         tj.elementwise(np.sum)(X, where=X > 0)
 
 
+def test_many_arguments_keep_their_order() -> None:
+    # Once native code answers calls, it passes the arguments in the order of the call.
+    names = [f"a{k}" for k in range(12)]
+    terms = " + ".join(f"{k} * {name}" for k, name in enumerate(names))
+    f = tj.elementwise(eval(f"lambda {', '.join(names)}: ({terms}).sum()"))
+    arrays = [np.full(100, 3.0**k) for k in range(12)]
+    want = sum(k * x for k, x in enumerate(arrays)).sum()
+    assert [f(*arrays) for _ in range(5)] == [want] * 5
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("shape", [(3, 5), (40, 67), (35, 33)])

@@ -97,7 +97,8 @@ class Plan:
         make: Make,
     ) -> None:
         self.stages, self.states, self._orders = stages, tuple(map(state_of, stages)), orders
-        self.names: list[str] = sorted(frozenset[str]().union(*(s.names for s in stages)))
+        used = frozenset[str]().union(*(s.names for s in stages))
+        self.names = [name for name in arrays if name in used]  # in the order of the call's arguments
         self.shape = shape_of(frozenset(self.names), arrays)
         self._scalars, self._make, self._options = tuple(scalars), make, options
         self._axes, self._kept = stages[0].axes, kept_shape(self.shape, stages[0].axes, keepdims=False)
