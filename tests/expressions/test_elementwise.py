@@ -86,6 +86,42 @@ def test_floats_are_arguments_of_one_kernel() -> None:
     assert scale.source == source
 
 
+def test_the_source_has_the_names_of_the_parameters() -> None:
+    blend = tj.elementwise(lambda a, b, t: a + (b - a) * t)
+    blend(X, X, 0.5)
+    first, *_ = blend.source.splitlines()[1:]
+    assert "out[i] from a[i], b[i];" in first
+
+
+NAMES: dict[str, Callable[..., Any]] = {
+    "a loop": lambda i, j: i * 2 - j,
+    "a result": lambda out, out0: (out - out0, out * out0),
+    "a prefix of a result": lambda output, outer: output - outer,
+    "other arguments": lambda x1, x0: x1 * 2 - x0,
+    "a reduction": lambda r0, near0: (r0 - near0.sum()) * 2,
+    "what a kernel takes": lambda begin, sizes: begin * 2 - sizes,
+    "an operation": lambda where, min: np.where(where > 2, where, min),
+    "Python's names": lambda range, len: range * 2 - len,
+    "no names": lambda *several: several[0] * 2 - several[1],
+    "some names": lambda a, *several: a * 2 - several[0],
+    "blocks": lambda i_block, panel: i_block * 2 - panel,
+    "a C function": np.subtract,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_names_of_parameters_work(name: str) -> None:
+    x, y = np.arange(300.0), np.arange(300.0)[::-1] * 3
+    got, want = (f(x, y) for f in (tj.elementwise(NAMES[name]), NAMES[name]))
+    assert np.array_equal(got, want)
+
+
+def test_converted_integers_have_names_of_their_own() -> None:
+    f = tj.elementwise(lambda n, n_i64, a: (n * a + n_i64).astype(np.int64))
+    a = np.arange(5)
+    assert np.array_equal(f(3, 4, a), 3 * a + 4)
+
+
 MEETINGS: dict[str, Callable[..., Any]] = {
     "x * n + 1": lambda x, n: x * n + 1,
     "n - x": lambda x, n: n - x,

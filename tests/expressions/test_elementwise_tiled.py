@@ -187,9 +187,9 @@ def test_the_source_shows_the_packing() -> None:
     x = RNG.random((1003, 517), np.float32)
     run(tj.pack(x, "{0,1:T(8,128)}"), x, layout="{1,0:T(8,128)}")
     titles = [line[2:] for line in run.source.splitlines() if re.match("# (The|Each|All)", line)]
-    assert titles[:2] == ["The padding of out0", "Each block of x0, into the cache"]
+    assert titles[:2] == ["The padding of out", "Each block of a, into the cache"]
     assert re.fullmatch(r"Each block of \d+x\d+ elements", titles[2])
-    assert titles[3:] == ["Each block of out0, from the cache"]
+    assert titles[3:] == ["Each block of out, from the cache"]
     parts = re.split("(?m)^# (?:The|Each|All)[^\n]*\n", run.source)[1:]
     assert all("def " in part for part in parts)
     assert "def expression_" in parts[2]

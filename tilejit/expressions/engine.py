@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen import Cache, Entry, Function, StagedLoops, dataclass
 from tilejit.arrays.memory import Array, address
-from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
+from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops, result_names
 from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result
 from tilejit.expressions.outputs import copied_if_overlapping
 from tilejit.expressions.packing import Packing, Text
@@ -251,7 +251,7 @@ class Engine(DirectLoops[Parameters, Result]):
         operands: list[Array],
         numbers: list[Any],
     ) -> tuple[Function, LoopOptions]:
-        targets = [f"out{k}" for k in range(len(operands) - len(ins))]
+        targets = result_names(len(operands) - len(ins))
         loops = Lowering([*ins, *targets], operands, recorded.scalars)
         outputs = [recorded.outputs[k] for k in which] if which else recorded.outputs
         function = loops.mapped(self.name, outputs, targets, "where" if "where" in ins else "")

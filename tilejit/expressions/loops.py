@@ -114,6 +114,11 @@ def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
         yield [x[place] for x in operands]
 
 
+def result_names(count: int) -> tuple[str, ...]:
+    """The names of results in kernels: out, or out0, out1, …"""
+    return ("out",) if count == 1 else tuple(f"out{k}" for k in range(count))
+
+
 class Lowering:
     """The loops around expressions of stand-ins, for operands from `coalesced`.
 
@@ -126,8 +131,7 @@ class Lowering:
     def __init__(self, names: Sequence[str], operands: Sequence[Array], scalars: Sequence[ScalarArg]) -> None:
         self._held = dict(zip(names, operands, strict=True))
         self._arrays = tuple(
-            ArrayArg(n, dtypes.dtype_name(x.dtype, "out" * n.startswith("out")), x.ndim, order_of(x))
-            for n, x in self._held.items()
+            ArrayArg(n, dtypes.dtype_name(x.dtype, n), x.ndim, order_of(x)) for n, x in self._held.items()
         )
         self._scalars = tuple(scalars)
         self._rank = operands[0].ndim

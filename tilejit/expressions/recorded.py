@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -31,6 +33,12 @@ from tilejit.kernels.direct_loops import Number
 MOST_DIMENSIONS = 32
 """The most dimensions of an argument."""
 
+OWN_NAME = re.compile(
+    r"([ijklmnpq]|i\d+)(_block)?|panel|where|(out|new|near|far|rest|error|total|old)_?\d*|[rx]\d+"
+    r"|.*_[a-z]+\d+"
+)
+"""The names of a kernel's loops, results, locals and converted integers, which arguments do not get."""
+
 NO_ARRAYS = "expected an array among the arguments; elementwise computes over arrays"
 """The error of a call without arrays."""
 
@@ -47,6 +55,7 @@ class Shaped(Protocol):
 class Recorded:
     """A function's recorded expressions, for arguments of certain dtypes and ranks.
 
+    arguments     the names of the arguments in kernels
     names         the arrays that each output depends on
     stages        the reductions, in order
     bare          the name of each output that is itself a reduction; "" for an expression
@@ -56,6 +65,7 @@ class Recorded:
     output_forms  the number of each output's form; None if it depends on no array
     """
 
+    arguments: tuple[str, ...]
     outputs: tuple[Any, ...]
     dtypes: tuple[np.dtype[Any], ...]
     several: bool
@@ -72,12 +82,17 @@ class Recorded:
         """The arguments of kernels that are numbers."""
         return [number.scalar for number in self.numbers]
 
+    def arrays(self, given: Sequence[Any]) -> dict[str, Array]:
+        """The arrays among the arguments, by name."""
+        named = zip(self.arguments, given, strict=True)
+        return {name: x for name, x in named if isinstance(x, np.ndarray)}
+
     def inputs(
         self, given: Sequence[Any], arrays: Mapping[str, Array] | None, which: Sequence[int]
     ) -> dict[str, Array]:
         """The arrays that all outputs depend on, or those in `arrays`, which includes reductions."""
         if arrays is None:
-            return {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+            return self.arrays(given)
         used = frozenset[str]().union(*(self.names[k] for k in which))
         return {name: x for name, x in arrays.items() if name in used}
 
@@ -97,9 +112,13 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
         KernelError: an operation cannot be recorded, or kernels do not compute in a dtype.
         Exception: the function's own error for a stand-in of an integer whose value it needs.
     """
-    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-    recording = Recording({name: x.ndim for name, x in arrays.items()})
-    made = _called(python, [_stand_in(k, x, recording, known=known) for k, x in enumerate(given)])
+    arguments = _argument_names(python, len(given))
+    ranks = {name: x.ndim for name, x in zip(arguments, given, strict=True) if isinstance(x, np.ndarray)}
+    recording = Recording(dict(ranks))
+    made = _called(
+        python,
+        [_stand_in(k, arguments[k], x, recording, known=known) for k, x in enumerate(given)],
+    )
     if recording.unknown:
         raise recording.needed()
     several = isinstance(made, tuple)
@@ -113,11 +132,11 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     values = [x.value for x in outputs]
     bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
-    simple = not wanted and all(n == arrays.keys() for n in names)
+    simple = not wanted and all(n == ranks.keys() for n in names)
     output_forms = tuple(x.form if isinstance(x, Traced) else None for x in results)
     numbers, forms = tuple(recording.numbers.values()), tuple(recording.forms.made)
     return Recorded(
-        outputs, result_dtypes, several, names, wanted, bare, simple, numbers, forms, output_forms
+        arguments, outputs, result_dtypes, several, names, wanted, bare, simple, numbers, forms, output_forms
     )
 
 
@@ -195,9 +214,8 @@ def _located(message: str, at: TracebackType | None) -> str:
     return pointed(text_of_error, code.co_filename, last.tb_lineno, text, column or 0)
 
 
-def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
+def _stand_in(k: int, name: str, x: Any, recording: Recording, *, known: bool) -> Any:
     """The stand-in for an argument."""
-    name = array_name(k)
     if isinstance(x, np.ndarray):
         dtype = dtypes.dtype_name(x.dtype, f"argument {k}")
         operand = Operand(dtype, Local(name, dtype))
@@ -292,9 +310,18 @@ def is_plain(x: Any) -> bool:
     return type(x) in (np.ndarray, np.memmap)
 
 
-def array_name(k: int) -> str:
-    """The name of an argument in kernels, by its position."""
-    return f"x{k}"
+def _argument_names(python: Callable[..., Any], count: int) -> tuple[str, ...]:
+    """The names of the arguments in kernels: those of the parameters, or x0, x1, … where these do not fit.
+
+    lambda a, b: … -> a, b    lambda a, i: … -> a, x1    lambda a, *more: … -> a, x1, x2
+    """
+    try:
+        parameters = [*inspect.signature(python).parameters.values()]
+    except (TypeError, ValueError):  # a function in C
+        parameters = []
+    named = (x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD))
+    fitting = [f"x{k}" if OWN_NAME.fullmatch(name) else name for k, name in enumerate(named)]
+    return tuple((*fitting, *(f"x{k}" for k in range(len(fitting), count)))[:count])
 
 
 def broadcast_shape(arrays: Iterable[Shaped]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from codegen import KernelError
 from tilejit.arrays.memory import Array
 from tilejit.expressions.engine import Engine
 from tilejit.expressions.outputs import outputs
-from tilejit.expressions.recorded import Recorded, array_name, broadcast_shape
+from tilejit.expressions.recorded import Recorded, broadcast_shape
 from tilejit.expressions.reductions import Plan, reduce_all
 from tilejit.kernels.direct_loops import elementwise_entry
 
@@ -26,7 +26,7 @@ def compute_in_stages(
     mask: Array | None,
 ) -> Any:
     """Run the reductions first, then the results that depend on them: one kernel for each shape."""
-    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    arrays = recorded.arrays(given)
     if mask is not None and any(recorded.bare):
         raise KernelError(
             "where= is not supported with a reduction\n  write np.where(mask, x, 0) in the expression"
@@ -80,7 +80,7 @@ def _answer_reduction(
     plan_of: Callable[..., Plan],
 ) -> None:
     """Let native code answer the next calls like this one, if a kernel returns the result directly."""
-    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    arrays = recorded.arrays(given)
     (first, *more) = recorded.stages
     if more or first.names != arrays.keys():
         return

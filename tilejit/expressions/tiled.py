@@ -23,12 +23,11 @@ from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
 from tilejit.copies.convert import pack
 from tilejit.expressions.engine import BlockPlan, Engine
-from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order
+from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order, result_names
 from tilejit.expressions.outputs import check_array, check_dtype, check_written, given_outputs
 from tilejit.expressions.packing import PackOf, packing_of_blocks, packing_of_results, padding_of_result
 from tilejit.expressions.recorded import (
     NO_ARRAYS,
-    array_name,
     broadcast_shape,
     check_mask,
     is_number,
@@ -123,11 +122,12 @@ class _Call:
     def __init__(self, e: Engine[..., Any], args: tuple[Any, ...], mask: Operand | None) -> None:
         self.e, self.mask = e, mask
         given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
-        self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
-        if not self.arrays:
+        if all(map(is_number, given)):
             raise TypeError(NO_ARRAYS)
         self.given = given
         self.recorded, self.numbers = e.record([_stand_in(x) for x in given])
+        named = zip(self.recorded.arguments, given, strict=True)
+        self.arrays: dict[str, Operand] = {name: x for name, x in named if not is_number(x)}
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]
         self.dims = broadcast_shape(held)
 
@@ -185,7 +185,8 @@ class _Call:
         used = frozenset[str]().union(*recorded.names) | {"where"}
         ins = {name: self._copied_if_overlapping(x, targets) for name, x in ins.items() if name in used}
         ins = {name: x if x.shape == self.dims else _untiled(x) for name, x in ins.items()}
-        names = [*ins, *(f"out{k}" for k in range(len(targets)))]
+        results = result_names(len(targets))
+        names = [*ins, *results]
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
             return False
@@ -195,11 +196,11 @@ class _Call:
             slowness_of(plan.program.function),
         )
         padded: dict[str, Spec] = {}
-        for k, target in enumerate(targets):
+        for name, target in zip(results, targets, strict=True):
             if isinstance(target, TiledArray) and mask is None:
                 pads = padding_of_result(target.layout, threads)
                 pads.run(0, address_of(target), threads, alive=target)
-                padded[f"out{k}"] = target.layout
+                padded[name] = target.layout
         self.e.ran(plan.program, partial(packing_of_blocks, plan.names, plan.loops, padded))
         numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         operands = [*ins.values(), *targets]
@@ -247,7 +248,7 @@ class _Call:
                 np.lib.stride_tricks.as_strided(x, extents, s) for x, s in zip(own, strides, strict=True)
             ]
             views, _ = fused(blocks, groups_of(memory_order(blocks[first]), self.e.options.rank))
-            program = self._program(names, views)
+            program = self._program(names, views, targets)
             shapes = {name: x.shape for name, x in zip(names, views, strict=True)}
             check_bounds(program.function, shapes, {})
             strides_of = {name: x.strides for name, x in zip(names, views, strict=True)}
@@ -256,15 +257,16 @@ class _Call:
         loops = staged_loops(dims, tuple(staged(k, x) for k, x in enumerate(operands)), bind)
         return BlockPlan(loops, program, tuple(names)) if loops and program else None
 
-    def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
+    def _program(self, names: Sequence[str], views: Sequence[Array], targets: int) -> LoopProgram:
+        """The program of these operands, the last `targets` of which are results."""
         e, recorded = self.e, self.recorded
         key = "blocks", recorded, tuple(names), tuple(map(form_of, views))
 
         def made() -> tuple[Function, LoopOptions]:
             loops = Lowering(names, views, recorded.scalars)
-            targets = [name for name in names if name.startswith("out")]
             mask = "where" if self.mask is not None else ""
-            return loops.mapped(e.name, recorded.outputs, targets, mask), e.options.of_rank(views[0].ndim)
+            results = names[len(names) - targets :]
+            return loops.mapped(e.name, recorded.outputs, results, mask), e.options.of_rank(views[0].ndim)
 
         return e.program_for(key, made)
 
