@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from codegen.ir.building import (
-    compare,
-    index_of,
-    least,
-    let,
-    loop,
-    minus,
-    plus,
-    quotient,
-    times,
-)
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, Let, Statement, View
+from codegen.ir.building import index_of, least, let, loop, minus, plus, quotient, times
+from codegen.ir.nodes import Let, Statement, View
 from codegen.ir.values import Load
-from codegen.passes.lines import full_lines, line, to_line
 from codegen.passes.panel_requests import columns_of, requesting_runs
+from codegen.passes.row_buffers import drained
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.panels import PANEL_RUN_OFFSETS, RUN_OFFSETS
@@ -46,7 +33,8 @@ def drained_runs(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     """
     first, stop = columns_of(nest)
     runs = let("runs", quotient(minus(stop, first), "run_columns"))
-    return runs, *requesting_runs(nest, loop("run", 0, "runs", *_begins(nest, dst), *_run(nest)))
+    run = drained("out", "held", "run_bytes", streamed=nest.stream)
+    return runs, *requesting_runs(nest, loop("run", 0, "runs", *_begins(nest, dst), *run))
 
 
 def _begins(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
@@ -62,17 +50,3 @@ def _begins(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     column, (first, _) = let("column", times("run", "run_columns")), columns_of(nest)
     out = View("out", dst, times(plus(first, "column"), nest.axis("column").dst))
     return column, out, View("held", "panel", times("column", nest.panel.pitch))
-
-
-def _run(nest: CopyNest) -> tuple[Statement, ...]:
-    """The bytes of a run before the first line, its lines, and the bytes after the last one."""
-    ends = View("out_end", "out", index_of("stop")), View("held_end", "held", index_of("stop"))
-    before = Call("drain_part", ("out", "held", index_of("head")))
-    after = Call("drain_part", ("out_end", "held_end", minus("run_bytes", "stop")))
-    lines = replace(line("out", "held", "x"), streamed=nest.stream)
-    return (
-        *full_lines(least(to_line("out"), "run_bytes"), "run_bytes"),
-        If((compare("head", "gt", 0),), (before,)),
-        loop("x", "head", "stop", lines, step=LINE_BYTES),
-        If((compare("stop", "lt", "run_bytes"),), (*ends, after)),
-    )

@@ -7,12 +7,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import Term, index_of, let, loop, minus, multiple, plus, quotient, rest, times
+from codegen.ir.building import (
+    Term,
+    compare,
+    index_of,
+    least,
+    let,
+    loop,
+    minus,
+    multiple,
+    plus,
+    quotient,
+    rest,
+    times,
+)
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
-from codegen.ir.values import IndexValue, Op
+from codegen.ir.values import IndexValue, Op, Value
 from codegen.passes.lines import line, to_line
 from codegen.schedule.offset_tables import CHUNK_BYTES
 from codegen.support.dataclasses import dataclass
@@ -76,42 +89,58 @@ class Ahead:
         return quotient(position, stored // source) if stored > source else times(position, source // stored)
 
 
-def drain_row(row: str, held: str, count: Term, is_first: Compare, is_last: Compare) -> Body:
-    """Store `count` bytes of a result row from scratch.
+def drained(
+    out: str, held: str, count: Term, ends: tuple[Compare, Compare] | None = None, *, streamed: bool = True
+) -> Body:
+    """Store a run of the destination from scratch.
 
-    before:  row[x] = held[x], x < count bytes
-    after:   if is_first: the bytes before the first full line
-             for x in head..stop step 64: row[x] = held[x] [64] @streamed
-             if is_last: the bytes after the last full line
-             else: the last 64 bytes, to the line in front of the next chunk
+    before:  out[x] = held[x], x < count bytes
+    after:   the bytes before the first line
+             for x in head..stop step 64: out[x] = held[x] [64] @streamed
+             the bytes after the last line
 
-    Lines begin where the destination's do. The first one of a later chunk begins in the spare line.
+    Lines begin where the destination's do. A part of a longer run begins with the bytes of a line that wait
+    in front of it in scratch; its own bytes after the last line go there, for the next part.
+
+    ends  whether it is the first part of a longer run, and whether it is the last
     """
-    up, down = to_line(row), times(rest(row, LINE_BYTES), -1)
-    first = Op("eq", (IndexValue(is_first.left), IndexValue(is_first.right)), "i1")
-    last = line(held, held, plus(count, -LINE_BYTES)).value
-    ends = View("row_end", row, index_symbol("stop")), View("held_end", held, index_symbol("stop"))
+    up, down = IndexValue(to_line(out)), IndexValue(times(rest(out, LINE_BYTES), -1))
+    waiting: Body = ()
+    if ends is None:
+        head: Value = IndexValue(least(to_line(out), count))
+        begins, finishes = compare("head", "gt", 0), compare("stop", "lt", count)
+    else:
+        begins, finishes = ends
+        is_first = Op("eq", (IndexValue(begins.left), IndexValue(begins.right)), "i1")
+        head = Op("select", (is_first, up, down), "i64")
+        last = line(held, held, plus(count, -LINE_BYTES)).value
+        waiting = (Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),)
+    after = f"{out}_end", f"{held}_end"
     return (
-        Let("head", Op("select", (first, IndexValue(up), IndexValue(down)), "i64")),
-        let("stop", minus(multiple(plus(row, count), LINE_BYTES), row)),
-        If((is_first,), (Call("drain_part", (row, held, index_symbol("head"))),)),
-        loop("x", "head", "stop", replace(line(row, held, "x"), streamed=True), step=LINE_BYTES),
+        Let("head", head),
+        let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES))),
+        If((begins,), (Call("drain_part", (out, held, index_of("head"))),)),
+        loop("x", "head", "stop", replace(line(out, held, "x"), streamed=streamed), step=LINE_BYTES),
         If(
-            (is_last,),
-            (*ends, Call("drain_part", ("row_end", "held_end", minus(count, "stop")))),
-            (Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),),
+            (finishes,),
+            (
+                View(after[0], out, index_of("stop")),
+                View(after[1], held, index_of("stop")),
+                Call("drain_part", (*after, minus(count, "stop"))),
+            ),
+            waiting,
         ),
     )
 
 
 def prefetch_in_drain(body: Body, ahead: Ahead) -> Body:
-    """The statements of `drain_row`, possibly after others, with a prefetch for each line stored.
+    """The statements of `drained`, possibly after others, with a prefetch for each line stored.
 
     before:  for x in head..stop step 64: row[x] = held[x] [64] @streamed
     after:   for x in head..stop step 64: row[x] = held[x] [64] @streamed; prefetch source[offset + x - head]
     """
     *before, is_first, lines, is_last = body
     if not isinstance(lines, For):
-        raise AssertionError("expected the statements of drain_row")
+        raise AssertionError("expected the statements of drained")
     lines = replace(lines, body=(*lines.body, *ahead.requests()))
     return (*before, ahead.view(), is_first, lines, *ahead.last(), is_last)

@@ -12,7 +12,7 @@ from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Load
 from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows
 from codegen.passes.panel_runs import drained_runs, run_sizes
-from codegen.passes.row_buffers import drain_row
+from codegen.passes.row_buffers import drained
 from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
@@ -123,4 +123,4 @@ def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
     result, row = View("dst_row", dst, offset), nest.tiles("row")[0].index
     at = View("out", "dst_row", times(row, nest.target.bits // 8), opaque=True)
     ends = compare(row, "eq", 0), compare("row_stop", "eq", nest.axis("row").extent)
-    return requesting_rows(nest, (*before, result, at, held, *drain_row("out", "held", "row_bytes", *ends)))
+    return requesting_rows(nest, (*before, result, at, held, *drained("out", "held", "row_bytes", ends)))

@@ -15,7 +15,7 @@ from codegen.passes.row_buffers import (
     ROWS,
     Ahead,
     chunk_rows,
-    drain_row,
+    drained,
     prefetch_in_drain,
 )
 from codegen.passes.sides import Sides, sides_of
@@ -95,12 +95,11 @@ def _drain(nest: CopyNest, dst: View, src: str) -> Body:
     """
     long, short = nest.loops
     length, count, pitch = long.extent, nest.lanes[short.axis], short.dst
-    drained = drain_row(
+    run = drained(
         "dst_row",
         "held",
         "chunk_bytes",
-        compare("first", "eq", 0),
-        compare(plus("first", "chunk_rows"), "eq", length),
+        (compare("first", "eq", 0), compare(plus("first", "chunk_rows"), "eq", length)),
     )
     row = plus(times("group", count), "column")
     columns = loop(
@@ -114,6 +113,6 @@ def _drain(nest: CopyNest, dst: View, src: str) -> Body:
         let("after", plus("first", "chunk_rows", "ahead")),
         let("line", least(_line(nest, "after"), "last_line")),
         Let("next_line", Load(LINE_TABLE, (index_symbol("line"),), "i64")),
-        *prefetch_in_drain(drained, Ahead(src, plus("next_line", "within"))),
+        *prefetch_in_drain(run, Ahead(src, plus("next_line", "within"))),
     )
     return replace(dst, offset=plus(dst.offset, times("first", nest.target.bits // 8))), columns

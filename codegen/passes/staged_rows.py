@@ -12,7 +12,7 @@ from codegen.passes.row_buffers import (
     ROWS,
     Ahead,
     chunk_rows,
-    drain_row,
+    drained,
     prefetch_in_drain,
 )
 from codegen.passes.scalar_statement import inner_loops
@@ -39,12 +39,11 @@ def through_scratch(node: For, nest: CopyNest) -> For:
     width, packed = nest.target.bits // 8, int_size(long.src)
     size, lines = CHUNK_BYTES // width, packed // width  # lines of CHUNK_BYTES that the next chunk reads
     row = index_of(short.axis) if lines == rows else rest(short.axis, lines)
-    drained = drain_row(
+    run = drained(
         "dst_row",
         "held",
         "chunk_bytes",
-        compare("chunk", "eq", 0),
-        compare(plus("chunk", "chunk_rows"), "eq", count),
+        (compare("chunk", "eq", 0), compare(plus("chunk", "chunk_rows"), "eq", count)),
     )
     next_chunk = Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES)))
     result = plus(times(short.axis, short.dst), times("chunk", width))
@@ -62,7 +61,7 @@ def through_scratch(node: For, nest: CopyNest) -> For:
             rows,
             View("dst_row", sides.dst, result, opaque=True),
             View("held", ROWS, times(short.axis, ROW_PITCH), opaque=True),
-            *prefetch_in_drain(drained, next_chunk),
+            *prefetch_in_drain(run, next_chunk),
         ),
         step=size,
     )
