@@ -20,8 +20,8 @@ from codegen.schedule.directives import (
 )
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
-from codegen.schedule.panels import Panel
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.staged_block import StagedBlock
 from codegen.support.dataclasses import dataclass
 
 LETTERS = "abcdefgh"
@@ -144,12 +144,14 @@ def _inner(size: _Sizes, nest: CopyNest, fixed: Mapping[Side, Collection[str]]) 
     target, source = nest.target, nest.source
     if nest.convert is None and all(x.bits >= 8 for x in (target, source) if x):
         target, source = target.unsigned, source and source.unsigned
-    panel, reads = nest.panel and _panel(size, nest.panel), nest.reads
+    block, reads = nest.staged_block, nest.reads
+    if block and nest.dense:
+        block = _staged_block(size, block)
     if reads:
         limits = "closed_start", "closed_stop", "open_offset"
         reads = LaneReads(*(size(name, getattr(reads, name)) for name in limits))
     loops = tuple(map(named, nest.loops))
-    return replace(nest, loops=loops, target=target, source=source, panel=panel, reads=reads)
+    return replace(nest, loops=loops, target=target, source=source, staged_block=block, reads=reads)
 
 
 def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mapping[str, str]) -> Directive:
@@ -176,13 +178,13 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
     return directive
 
 
-def _panel(size: _Sizes, panel: Panel) -> Panel:
-    """A panel without the contents of tables, with names for sizes."""
+def _staged_block(size: _Sizes, block: StagedBlock) -> StagedBlock:
+    """A block without the contents of tables, with names for sizes."""
     return replace(
-        panel,
-        pitch=OffsetTable() if isinstance(panel.pitch, OffsetTable) else size("panel_pitch", panel.pitch),
-        run_columns=size("columns_per_run", panel.run_columns),
-        size_bytes=size("panel_bytes", panel.size_bytes),
-        runs=panel.runs and OffsetTable(),
-        panel_runs=panel.panel_runs and OffsetTable(),
+        block,
+        pitch=OffsetTable() if isinstance(block.pitch, OffsetTable) else size("staged_pitch", block.pitch),
+        run_columns=size("columns_per_run", block.run_columns),
+        size_bytes=size("staged_bytes", block.size_bytes),
+        runs=block.runs and OffsetTable(),
+        staged_runs=block.staged_runs and OffsetTable(),
     )

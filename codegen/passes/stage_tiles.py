@@ -1,111 +1,90 @@
-"""Tiles of a transpose that go through a panel in cache, from which full lines are stored."""
+"""Tiles of a transpose that go through a block of scratch in cache, from which full lines are stored."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Load
-from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows
-from codegen.passes.panel_runs import drained_runs, run_sizes
+from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows, requesting_runs
 from codegen.passes.row_buffers import drained
 from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.loops import Loop
+from codegen.schedule.loops import Loop, Size
 from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.staged_block import RUN_OFFSETS, STAGED_RUN_OFFSETS, StagedBlock
 
-TILE = "panel_tile"
-"""The view of the panel that is indexed as the destination is: its rows are columns."""
+BLOCK, TILE = "staged", "staged_tile"
+"""The block, and its view that is indexed as the destination is: rows of the block are columns."""
 
 
 def stage_tiles(function: Function, nest: CopyNest) -> Function:
-    """Store the elements of each tile in a panel instead, then store each result row in lines.
+    """Store the elements of each tile in scratch instead, then store each run of the destination in lines.
 
     before:  for column, row in a tile:    dst[column, row] = src[row, column]
-    after:   for column, row in a tile:    panel[column, row] = src[row, column]
-             for column in column_first..column_stop:
-               for x in lines of a column: dst[column, x] = panel[column, x] [64] @streamed
+    after:   for column, row in a tile:    staged[column, row] = src[row, column]
+             for run in runs of the tile:
+               for x in lines of the run:  dst[run, x] = staged[run, x] [64] @streamed
 
-    The bytes after the last line wait in front of the panel's row, for the lines of the next tile of rows.
+    Contiguous columns are a run if the tile has all of their rows. Otherwise each column is one, and the
+    bytes after its last line wait in front of it, for the next tile of rows.
 
-    Short result rows are in a tile as a whole, and leave it in runs of contiguous columns: see `panel_runs`.
-    Blocks of `vectorize_axes` may have more rows than they have elements. The extra bytes land in the next
-    column of the panel, and are overwritten with that column.
+    Blocks of `vectorize_axes` may have more rows than the box. The extra bytes land in the next column, and
+    are overwritten with that column.
     """
-    dst, first_inner = sides_of(nest).dst, nest.order[len(nest.outer)]
+    dst, first_inner, block = sides_of(nest).dst, nest.order[len(nest.outer)], nest.staged_block
+    assert block is not None, "a stage has a block"
 
     def staged(node: Statement) -> Body:
         if isinstance(node, For) and node.index == first_inner:
-            return _staged(node, nest, dst)
+            return _staged(node, nest, block, dst)
         return (node,)
 
     body = rewrite_body(function.body, staged)
-    return replace(function, body=(*_panel(nest), *body))
+    return replace(function, body=(Alloc(BLOCK, nest.scratch_bytes, "scratch"), *body))
 
 
-def _panel(nest: CopyNest) -> Body:
-    """The panel; one of long rows has a line in front, for the bytes that wait."""
-    if nest.panel:
-        row_bytes = let("row_bytes", times(nest.axis("row").extent, nest.target.bits // 8))
-        return Alloc("panel", nest.scratch_bytes, "scratch"), row_bytes
-    held = Alloc("panel_memory", nest.scratch_bytes, "scratch")
-    return held, View("panel", held.name, index_of(LINE_BYTES))
+def _staged(node: For, nest: CopyNest, block: StagedBlock, dst: str) -> Body:
+    """One tile: register blocks go into scratch, and runs out of it.
 
-
-def _staged(node: For, nest: CopyNest, dst: str) -> Body:
-    """One tile: blocks go into the panel, and result rows out of it.
-
-    Layers fill the panel one by one. Their view of the destination moves out of the loop, to the first one.
+    Layers fill it one by one. Both sides are viewed at each of them, and then at the first one again.
     """
-    first, stop = columns_of(nest)
-    before, filled = list[Statement](), _fill(node, nest, dst)
+    before, view, filled = list[Statement](), _view(nest, block), _fill(node, nest, block, dst)
     if not nest.short:
         (tile, *_), latest = nest.tiles("column"), minus(nest.axis("column").extent, nest.lanes["column"])
         before.append(let("column_first", least(tile.first, latest)))
-    if nest.panel is None:
-        drain = loop("column", first, stop, *_drained(nest, dst))
-        size = let("row_bytes", times(minus("row_stop", nest.tiles("row")[0].index), nest.target.bits // 8))
-        return *before, View(TILE, "panel", _origin(nest)), *filled, size, *before_requests(nest), drain
-    before += run_sizes(nest)
-    view = View(TILE, "panel", _origin(nest))
+    before += _run_sizes(nest, block)
     if node.index != "layer":
-        return *before, view, *filled, *drained_runs(nest, dst)
+        return *before, view, *filled, *_drain(nest, block, dst)
     (tile,), (layers,) = nest.tiles("layer"), filled
-    assert isinstance(layers, For), "layers fill the panel in a loop"
-    at_layer = plus(view.offset, times(minus("layer", tile.first), "layer_bytes"))
-    (result,) = (x for x in node.body if isinstance(x, View) and x.name == dst)
-    body = (replace(view, offset=at_layer), *(x for x in layers.body if x != result))
-    first_layer = substituted(result, "layer", index_symbol(tile.first))
-    return *before, replace(layers, body=body), first_layer, *drained_runs(nest, dst)
+    assert isinstance(layers, For), "layers fill the block in a loop"
+    view = replace(view, offset=plus(view.offset, times(minus("layer", tile.first), "layer_bytes")))
+    views = *(x for x in layers.body if isinstance(x, View) and x.name == dst), view
+    at_first = (substituted(x, "layer", index_symbol(tile.first)) for x in views)
+    return *before, replace(layers, body=(view, *layers.body)), *at_first, *_drain(nest, block, dst)
 
 
-def _origin(nest: CopyNest) -> Index:
-    """Where the panel would begin if it held all rows and columns."""
-    first, _ = columns_of(nest)
-    if nest.panel is None:
-        rows = times(nest.tiles("row")[0].index, -(nest.target.bits // 8))
-        return plus(times(first, -nest.panel_pitch), rows)
-    if isinstance(nest.panel.pitch, OffsetTable):  # it holds all columns
-        return index_of(0)
-    return times(times(first, -1), nest.panel.pitch)
+def _view(nest: CopyNest, block: StagedBlock) -> View:
+    """The block as it would begin if it held all rows and columns; one with a table of columns does."""
+    (column, _), (row, _), width = columns_of(nest), _rows(nest), nest.target.bits // 8
+    before = 0 if isinstance(block.pitch, OffsetTable) else times(times(column, -1), block.pitch)
+    return View(TILE, BLOCK, plus(before, times(row, -width), LINE_BYTES))
 
 
-def _fill(node: For, nest: CopyNest, dst: str) -> Body:
-    """The scalar loops of a tile, which store their elements in the panel.
+def _fill(node: For, nest: CopyNest, block: StagedBlock, dst: str) -> Body:
+    """The scalar loops of a tile, which store their elements in the block.
 
-    dst[column_dst*column + width*row] -> panel[panel_pitch*column + width*row]
+    dst[column_dst*column + width*row] -> staged_tile[staged_pitch*column + width*row]
     """
-    pitch = nest.panel.pitch if nest.panel else nest.panel_pitch
-    held = Loop("panel", dst_table=pitch) if isinstance(pitch, OffsetTable) else Loop("panel", dst=pitch)
-    before, column = offset_along(held, "dst", "column")
+    before, column = offset_along(_columns(block), "dst", "column")
     to = plus(column, times("row", nest.target.bits // 8))
 
-    def into_panel(statement: Statement) -> Body:
+    def into_block(statement: Statement) -> Body:
         match statement:
             case Store(array) if array == dst:
                 return *before, replace(statement, array=TILE, subscripts=(to,))
@@ -113,14 +92,63 @@ def _fill(node: For, nest: CopyNest, dst: str) -> Body:
                 return ()
         return (statement,)
 
-    return rewrite_body((node,), into_panel)
+    return rewrite_body((node,), into_block)
 
 
-def _drained(nest: CopyNest, dst: str) -> tuple[Statement, ...]:
-    """Store the tile's part of a result row."""
-    held = View("held", "panel", times(minus("column", columns_of(nest)[0]), nest.panel_pitch), opaque=True)
-    before, offset = offset_along(nest.axis("column"), "dst", "column")
-    result, row = View("dst_row", dst, offset), nest.tiles("row")[0].index
-    at = View("out", "dst_row", times(row, nest.target.bits // 8), opaque=True)
-    ends = compare(row, "eq", 0), compare("row_stop", "eq", nest.axis("row").extent)
-    return requesting_rows(nest, (*before, result, at, held, *drained("out", "held", "row_bytes", ends)))
+def _columns(block: StagedBlock) -> Loop:
+    """The columns of a block, as a loop whose destination is the block."""
+    if isinstance(block.pitch, OffsetTable):
+        return Loop(BLOCK, dst_table=block.pitch)
+    return Loop(BLOCK, dst=block.pitch)
+
+
+def _rows(nest: CopyNest) -> tuple[Term, Term]:
+    """The first row of a tile, and the one after its last."""
+    tiles = nest.tiles("row")
+    return (tiles[0].index, "row_stop") if tiles else (0, nest.axis("row").extent)
+
+
+def _together(block: StagedBlock) -> Size:
+    """The columns of a run: a number, or a local, because a last tile may have fewer."""
+    return 1 if block.run_columns == 1 else "run_columns"
+
+
+def _run_sizes(nest: CopyNest, block: StagedBlock) -> tuple[Statement, ...]:
+    """The sizes of the runs: how many columns, and how many bytes of one layer and of all."""
+    (first, stop), (row, last), layers = columns_of(nest), _rows(nest), nest.tiles("layer")
+    columns: Body = ()
+    if isinstance(_together(block), str):
+        columns = (let("run_columns", least(block.run_columns, minus(stop, first))),)
+    size = times(times(minus(last, row), nest.target.bits // 8), _together(block))
+    if not layers:
+        return *columns, let("run_bytes", size)
+    all_bytes = times(minus("layer_stop", layers[0].first), "layer_bytes")
+    return *columns, let("layer_bytes", size), let("run_bytes", all_bytes)
+
+
+def _drain(nest: CopyNest, block: StagedBlock, dst: str) -> tuple[Statement, ...]:
+    """Store all runs of a tile."""
+    (first, stop), (row, last) = columns_of(nest), _rows(nest)
+    parts = bool(nest.tiles("row"))
+    ends = (compare(row, "eq", 0), compare(last, "eq", nest.axis("row").extent)) if parts else None
+    before, (to, at) = _run_offsets(nest, block)
+    out, held = View("out", dst, to, opaque=parts), View("held", TILE, at, opaque=parts)
+    run = out, held, *drained("out", "held", "run_bytes", ends, streamed=nest.stream)
+    runs = let("runs", quotient(minus(stop, first), _together(block)))
+    if parts:
+        each = loop("run", 0, "runs", *before, *requesting_rows(nest, run))
+        return runs, *before_requests(nest), each
+    return runs, *requesting_runs(nest, loop("run", 0, "runs", *before, *run))
+
+
+def _run_offsets(nest: CopyNest, block: StagedBlock) -> tuple[Body, tuple[Index, Index]]:
+    """Where a run begins in the destination and in the block: at the first row of its first column."""
+    if block.runs is not None:
+        tables = {"out_offset": RUN_OFFSETS, "held_offset": STAGED_RUN_OFFSETS}
+        loads = tuple(Let(name, Load(table, (index_of("run"),), "i64")) for name, table in tables.items())
+        return loads, (index_symbol("out_offset"), index_symbol("held_offset"))
+    column = let("column", plus(columns_of(nest)[0], times("run", _together(block))))
+    row = times(_rows(nest)[0], nest.target.bits // 8)
+    entries, to = offset_along(nest.axis("column"), "dst", "column")
+    _, at = offset_along(_columns(block), "dst", "column")
+    return (column, *entries), (plus(to, row), plus(at, row))

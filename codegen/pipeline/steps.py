@@ -15,8 +15,7 @@ from codegen.passes.parametrize import loop_axes, loop_letters, parametrize_size
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import SELECT, STRIP, run_passes
-from codegen.pipeline.verify import check_lanes
-from codegen.pipeline.verify_panels import check_panels
+from codegen.pipeline.verify import check_lanes, check_stage
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
@@ -201,7 +200,7 @@ def launch_of(
     bounds  [low, stop) of source and destination, in units
 
     Raises:
-        KernelError: the box leaves the bounds, or a transpose leaves the box or its panel. Entries of tables
+        KernelError: the box leaves the bounds, or a transpose leaves the box or its block. Entries of tables
             are checked when they are made. With TILEJIT_VERIFY, also if an access of the kernel may leave
             its storage.
     """
@@ -229,12 +228,12 @@ def launch_of(
 
 
 def _check_nest(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
-    """The bounds of nests that read lanes beyond rows, or have a panel of short result rows."""
+    """The bounds of nests that read lanes beyond rows, or stage complete result rows."""
     others = [(int_size(x.extent), int_size(x.src)) for x in nest.others]
     if nest.reads:
         check_lanes(nest.reads, nest.axis("row"), nest.lanes["row"], others, starts[0], reach)
-    if nest.panel:
-        check_panels(nest, nest.panel, starts, reach)
+    if nest.dense:
+        check_stage(nest, starts, reach)
 
 
 def proven(launch: Launch) -> Launch:

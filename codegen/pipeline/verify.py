@@ -1,7 +1,7 @@
 """Invariants of a copy as boxes, one per function; `TILEJIT_VERIFY=1` and the tests check them.
 
 A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
-some checks are never skipped. `launch_of` calls `check_range`, `check_lanes` and `check_panels` for every
+some checks are never skipped. `launch_of` calls `check_range`, `check_lanes` and `check_stage` for every
 launch; with TILEJIT_VERIFY, `proofs.prove_launch` also proves every access of its kernel.
 `CopyProgram.run` calls `check_disjoint`, so that source and destination do not overlap. Plans compare the
 spans of their two arrays and then check exactly. `relayout` checks the memory behind `out`.
@@ -14,13 +14,15 @@ from math import prod
 import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.ir.lines import LANE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
-from codegen.schedule.loops import LaneReads, Loop, int_size
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.loops import LaneReads, Loop, Size, int_size
+from codegen.schedule.offset_tables import OffsetTable, Table
 from codegen.support.errors import KernelError
 
 PROBES = 64
@@ -145,6 +147,53 @@ def check_lanes(
     if low < start + int_size(lanes.open_offset):
         last = min(last, start + int_size(lanes.open_offset) - 1)
         check_range("source", reach[0], last + int(highest.max()) + LANE_BYTES, reach[:2])
+
+
+def check_stage(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
+    """Invariant 3 for tiles that go through scratch with complete result rows.
+
+    Registers may have more rows than the box: no element leaves the source or scratch, no run leaves scratch
+    or the destination, and each column is in a run. Full lanes of short source rows are for `check_lanes`.
+
+    nest    the transpose; sizes are numbers still
+    starts  the nest's first source offset and its first destination offset, in bytes
+    reach   of the nest, as `reach_of` returns it
+    """
+    row, column, block, width = *map(nest.axis, ("row", "column")), nest.staged_block, nest.target.bits // 8
+    rows, columns = int_size(row.extent), int_size(column.extent)
+    written, tile = max(rows, nest.lanes["row"]), int_size(nest.tiles("column")[0].size)
+    if block is None or row.src_table is None or len(row.src_table.offsets) < written:
+        raise KernelError(f"verify: registers read {written} rows, which no table has")
+    offsets = row.src_table.offsets
+    low, high = affine_range(starts[0], [(int_size(x.extent), int_size(x.src)) for x in nest.others])
+    stop = high + int(offsets.max()) + columns * int_size(column.src)
+    check_range("source", low + int(offsets.min()), stop, reach[:2])
+    low, high = affine_range(starts[1], [(int_size(x.extent), int_size(x.dst)) for x in nest.others])
+    layers, last = prod(int_size(x.size) for x in nest.tiles("layer")), (columns - 1) // tile * tile
+    last = last if nest.short else min(last, columns - nest.lanes["column"])
+    for first, count in ((0, min(tile, columns)), (last, columns - last)):
+        together = min(int_size(block.run_columns), count)
+        size, numbers = together * rows * width, np.arange(count)
+        to, at = _along(column.dst_table or column.dst, first + numbers), _along(block.pitch, numbers)
+        runs, held = to[::together], at[::together]
+        if block.runs is not None and block.staged_runs is not None:
+            runs, held = block.runs.offsets, block.staged_runs.offsets
+        check_range("destination", low + int(runs.min()), high + int(runs.max()) + size, reach[2:])
+        stop = max(int(held.max()) + layers * size, int(at.max()) + (layers - 1) * size + written * width)
+        bounds = 0, int_size(block.size_bytes) - LINE_BYTES
+        check_range("scratch", min(int(held.min()), int(at.min())), stop, bounds)
+        order = np.argsort(held)
+        run = order[np.searchsorted(held[order], at, side="right") - 1]
+        within = at - held[run]
+        moved = (within == to - runs[run]) & (within >= 0) & (within < size)
+        if len(runs) * together != count or not moved.all():
+            raise KernelError(f"verify: {len(runs)} runs of {together} columns for {count} columns")
+
+
+def _along(step: Size | OffsetTable, indices: Table) -> Table:
+    """The offsets of indices along a loop."""
+    offsets: Table = step.offsets[indices] if isinstance(step, OffsetTable) else indices * int_size(step)
+    return offsets
 
 
 def check_injective(box: Box, width: int = 1) -> None:

@@ -295,7 +295,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """
     own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
-    made = replace(nest, directives=directives)
+    made = replace(nest, directives=directives, staged_block=None)
     made = shared_among_threads(_with_defaults(made, nest) if nest.order else made)
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for each in own.values():

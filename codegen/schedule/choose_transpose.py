@@ -17,8 +17,8 @@ from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
 from codegen.schedule.directives import Directive, Stage, Tile
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.panels import joined_run
 from codegen.schedule.schedule import Joined, Schedule
+from codegen.schedule.staged_block import joined_run
 from codegen.schedule.transpose_blocks import (
     DENSE_BYTES,
     PANEL_COLUMNS,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from hashlib import sha256
 from math import prod
 
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
     Assemble,
@@ -33,8 +32,8 @@ from codegen.schedule.offset_tables import (
     OffsetTable,
     RowGroups,
 )
-from codegen.schedule.panels import Panel
 from codegen.schedule.segments import SEGMENT_TABLES
+from codegen.schedule.staged_block import StagedBlock
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -59,7 +58,7 @@ class CopyNest(Directed):
     around      the outer loops, outermost first
     entries     entries of the tables of offsets around all loops; 0 without tables
     unit_bits   8 if offsets are in bytes, 1 if they are in bits
-    panel       how short result rows lie in a panel, if tiles go through one
+    staged_block  where tiles lie in scratch, if they go through it
     reads       which super-vectors may read full lanes, if rows are shorter
     """
 
@@ -71,7 +70,7 @@ class CopyNest(Directed):
     around: tuple[Loop, ...] = ()
     entries: Size = 0
     unit_bits: int = 8
-    panel: Panel | None = None
+    staged_block: StagedBlock | None = None
     reads: LaneReads | None = None
 
     def axis(self, name: str) -> Loop:
@@ -122,21 +121,11 @@ class CopyNest(Directed):
         return -(-int_size(self.axis(axis).extent) // size)
 
     @property
-    def panel_pitch(self) -> int:
-        """Bytes from row to row of the panel: a line, then the tile's part of a result row."""
-        return int_size(self.tiles("row")[0].size) * (self.target.bits // 8) + LINE_BYTES
-
-    @property
     def scratch_bytes(self) -> Size:
-        """The size of the panel or buffer that a call lends to the kernel; 0 without one."""
+        """The size of the block or buffer that a call lends to the kernel; 0 without one."""
         for gather in self.obeying(Gather):
             return gather.buffer_bytes
-        if self.panel:
-            return self.panel.size_bytes
-        if not self.staged:
-            return 0
-        columns = int_size(self.tiles("column")[0].size) if self.tiles("column") else self.lanes["column"]
-        return columns * self.panel_pitch + LINE_BYTES
+        return self.staged_block.size_bytes if self.staged_block else 0
 
     @property
     def requests(self) -> bool:
@@ -252,7 +241,7 @@ def offset_tables(nest: CopyNest) -> dict[str, OffsetTable]:
     steps = {x.table_name: x.src_table or x.dst_table for x in nest.loops}
     for table in nest.obeying(Table):
         steps[LINE_TABLE] = table.offsets
-    steps |= nest.panel.tables if nest.panel else {}
+    steps |= nest.staged_block.tables if nest.staged_block else {}
     for parts in nest.obeying(Assemble):
         steps |= zip(PART_TABLES, parts.tables, strict=True)
     return {name: step for name, step in steps.items() if step is not None}

@@ -1,4 +1,4 @@
-"""Give the nest of a transpose what its directives need: tables, a panel, and the lanes that may be read."""
+"""Give the nest of a transpose what its directives need: tables, a block, and the lanes that may be read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from codegen.ir.strided_box import Side
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.loops import LaneReads, Loop, int_size
-from codegen.schedule.panels import Panel, dense_panel
+from codegen.schedule.staged_block import StagedBlock, staged_block
 
 
 def with_tables(nest: CopyNest) -> CopyNest:
-    """The nest with what its directives need: a panel, the lanes that may be read, and entries after rows.
+    """The nest with what its directives need: a block, the lanes that may be read, and entries after rows.
 
     Requests for the next tile look for rows after those of a table.
     """
@@ -24,7 +24,7 @@ def with_tables(nest: CopyNest) -> CopyNest:
     return replace(
         nest,
         loops=loops,
-        panel=_panel(nest) if nest.dense else None,
+        staged_block=_staged_block(nest) if nest.staged else None,
         reads=_lane_reads(nest) if nest.short else None,
     )
 
@@ -37,14 +37,17 @@ def _more_rows(nest: CopyNest, rows: int) -> int:
     return 2 * (max(min(tallest, rows), *smaller) if smaller else tallest)
 
 
-def _panel(nest: CopyNest) -> Panel:
-    """A panel of all rows and of as many columns and layers as fit."""
-    rows, columns = (int_size(nest.axis(name).extent) for name in ("row", "column"))
-    digits, wide = _digits(nest.axis("column"), "dst"), int_size(nest.tiles("column")[0].size)
+def _staged_block(nest: CopyNest) -> StagedBlock:
+    """A block of a tile's columns and layers; a part of a row is a run of its own."""
+    column, width = nest.axis("column"), nest.target.bits // 8
+    tall, wide = nest.tiles("row"), nest.tiles("column")
+    columns = int_size(wide[0].size) if wide else nest.lanes["column"]
+    if tall:
+        return staged_block(int_size(tall[0].size) * width, [(columns, 0)])
+    rows, digits = int_size(nest.axis("row").extent), _digits(column, "dst")
+    digits = [(columns, digits[0][1])] if columns < int_size(column.extent) else digits
     layers = [(int_size(x.size), int_size(nest.axis("layer").dst)) for x in nest.tiles("layer")]
-    digits = [(wide, digits[0][1])] if wide < columns else digits
-    row_bytes = rows * (nest.target.bits // 8)
-    return dense_panel(row_bytes, digits, in_order=rows < nest.lanes["row"], layers=layers)
+    return staged_block(rows * width, digits, layers, in_order=rows < nest.lanes["row"])
 
 
 def _lane_reads(nest: CopyNest) -> LaneReads:

@@ -1,7 +1,8 @@
-"""The panel in which short result rows are staged: its runs are runs of the destination."""
+"""The block of scratch that a tile of a transpose goes through: its runs are runs of the destination."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
@@ -9,42 +10,46 @@ from codegen.schedule.loops import Size
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.support.dataclasses import dataclass
 
-PANEL_OFFSETS, RUN_OFFSETS, PANEL_RUN_OFFSETS = "panel_offsets", "run_offsets", "panel_run_offsets"
-"""The arguments of a kernel for the tables of a panel: its columns, and its runs on both sides."""
+STAGED_OFFSETS, RUN_OFFSETS, STAGED_RUN_OFFSETS = "staged_offsets", "run_offsets", "staged_run_offsets"
+"""The arguments of a kernel for the tables of a block: its columns, and its runs on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """Where columns lie in a panel, and which runs leave it.
+class StagedBlock:
+    """Where columns lie in a block, and which runs leave it. The first run begins after a spare line.
 
     pitch        bytes from column to column; the offset of each if they join several digits
-    run_columns  contiguous columns, which are a run in the destination as in the panel
-    size_bytes   of the panel: blocks may write a line beyond the last run
+    run_columns  contiguous columns, which are a run in the destination as in the block
+    size_bytes   of the block: registers may write a line beyond the last run
     runs         the offsets of runs in the destination; None if their columns are steps apart on both sides
-    panel_runs   the offsets of the same runs in the panel
+    staged_runs  the offsets of the same runs in the block
     """
 
     pitch: Size | OffsetTable
     run_columns: Size
     size_bytes: Size
     runs: OffsetTable | None = None
-    panel_runs: OffsetTable | None = None
+    staged_runs: OffsetTable | None = None
 
     @property
     def tables(self) -> dict[str, OffsetTable]:
         """The tables of offsets, by the names of their arguments."""
-        found = {PANEL_OFFSETS: self.pitch, RUN_OFFSETS: self.runs, PANEL_RUN_OFFSETS: self.panel_runs}
+        found = {STAGED_OFFSETS: self.pitch, RUN_OFFSETS: self.runs, STAGED_RUN_OFFSETS: self.staged_runs}
         return {name: table for name, table in found.items() if isinstance(table, OffsetTable)}
 
 
-def dense_panel(
-    row_bytes: int, digits: list[tuple[int, int]], *, in_order: bool, layers: list[tuple[int, int]]
-) -> Panel:
-    """The panel of columns with digits (count, destination stride), whose result rows have `row_bytes`.
+def staged_block(
+    row_bytes: int,
+    digits: list[tuple[int, int]],
+    layers: Sequence[tuple[int, int]] = (),
+    *,
+    in_order: bool = False,
+) -> StagedBlock:
+    """The block of columns with digits (count, destination stride), each of which has `row_bytes`.
 
-    A block with more rows than the box (`in_order`) also writes into the columns that follow in memory. These
-    must be written later, so the digits of a run are in the order in which columns are processed, then layers
-    (count, destination stride), if there are any.
+    A register block with more rows than the box (`in_order`) also writes into the columns that follow in
+    memory. These must be written later, so the digits of a run are in the order in which columns are
+    processed, then layers (count, destination stride), if there are any.
     """
     run, inside = joined_run(row_bytes, digits, in_order=in_order)
     for count, stride in layers:
@@ -52,7 +57,7 @@ def dense_panel(
             raise AssertionError(f"layers {stride} bytes apart do not follow runs of {run}")
         run *= count
     lines = -(-run // LINE_BYTES) + 1
-    lines += lines % 8 == 0  # otherwise the panel's runs share L1 cache sets
+    lines += lines % 8 == 0  # otherwise the runs of the block share L1 cache sets
     size = lines * LINE_BYTES
     columns, runs = [], []
     for k, (n, d) in enumerate(digits):
@@ -63,10 +68,10 @@ def dense_panel(
     together = prod(digits[k][0] for k in inside)
     size_bytes = size + 2 * LINE_BYTES
     if len(digits) == 1:
-        return Panel(columns[0][1], together, size_bytes)
+        return StagedBlock(columns[0][1], together, size_bytes)
     runs = runs or [(1, 0, 0)]
     on_both = (OffsetTable(tuple((n, d) for n, d, _ in runs)), OffsetTable(tuple((n, p) for n, _, p in runs)))
-    return Panel(OffsetTable(tuple(columns)), together, size_bytes, *on_both)
+    return StagedBlock(OffsetTable(tuple(columns)), together, size_bytes, *on_both)
 
 
 def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:
