@@ -12,7 +12,7 @@ from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.sides import first_sides
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Tile
-from codegen.schedule.loops import Loop, Size, int_size
+from codegen.schedule.loops import Loop, Size
 from codegen.support.dataclasses import dataclass
 
 
@@ -24,7 +24,7 @@ def find_next_tile(function: Function, nest: CopyNest) -> Function:
                next_tile = src[row_tile, column_tile + 96] if column_stop < columns else src[row_tile + 96, 0]
                …
 
-    Each block of `vectorize_axes` requests a block of it, and each line that leaves a panel requests a line.
+    Each block of `vectorize_axes` requests a block of it, and each line that leaves scratch requests a line.
     Tiles whose rows are shorter than a lane mostly follow each other, so hardware prefetches them.
     """
     view = _next_tile(nest, first_sides(nest).src)
@@ -44,7 +44,7 @@ class _TileLoop:
 
     Attributes:
         axis: "row", "column", or the name of another digit.
-        index, step: what the loop counts: elements of a side, panels, or iterations of a digit.
+        index, step: what the loop counts: elements of a side, tiles, or iterations of a digit.
         follows: whether another iteration follows.
         src: the factors of the index in the source offset of a tile.
     """
@@ -70,12 +70,12 @@ def _tile_loops(nest: CopyNest) -> tuple[_TileLoop, ...]:
 
 
 def _tiles(nest: CopyNest, tile: Tile) -> _TileLoop:
-    """The loop over the tiles of an axis; one over panels counts them."""
+    """The loop over the tiles of an axis; it counts them if their size is an argument."""
     x = nest.axis(tile.axis)
     src, follows = () if x.src_table else (x.src,), compare(f"{x.axis}_stop", "lt", x.extent)
-    if tile.level == "panel":
+    if isinstance(tile.size, str):
         return _TileLoop(x.axis, tile.index, 1, follows, (tile.size, *src))
-    return _TileLoop(x.axis, tile.index, int_size(tile.size), follows, src)
+    return _TileLoop(x.axis, tile.index, tile.size, follows, src)
 
 
 def _digit(x: Loop) -> _TileLoop:

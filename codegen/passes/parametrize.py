@@ -145,7 +145,7 @@ def _inner(size: _Sizes, nest: CopyNest, fixed: Mapping[Side, Collection[str]]) 
     if nest.convert is None and all(x.bits >= 8 for x in (target, source) if x):
         target, source = target.unsigned, source and source.unsigned
     block, reads = nest.staged_block, nest.reads
-    if block and nest.dense:
+    if block and nest.stages_rows:
         block = _staged_block(size, block)
     if reads:
         limits = "closed_start", "closed_stop", "open_offset"
@@ -168,9 +168,8 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
             return Parallel(own.get(loop, loop))
         case Reorder(loops):
             return Reorder(tuple(own.get(name, name) for name in loops))
-        case Tile(axis, int() as wide, "panel"):
-            count = -(-int_size(nest.axis(axis).extent) // wide)
-            return Tile(axis, size(f"{axis}_panel_size", wide), "panel", size(f"{axis}_panels", count))
+        case Tile() if nest.stages_rows and directive in nest.outer_tiles:
+            return replace(directive, size=size(f"{directive.index}_size", directive.size))
         case Gather(buffer_bytes):
             return Gather(size("buffer_bytes", buffer_bytes), None)
         case PrefetchTile(int() as lines):

@@ -14,6 +14,7 @@ from codegen.passes.panel_requests import before_requests, columns_of, requestin
 from codegen.passes.row_buffers import drained
 from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
+from codegen.passes.tile import first_iteration
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.loops import Loop, Size
 from codegen.schedule.offset_tables import OffsetTable
@@ -57,15 +58,16 @@ def _staged(node: For, nest: CopyNest, block: StagedBlock, dst: str) -> Body:
     before, view, filled = list[Statement](), _view(nest, block), _fill(node, nest, block, dst)
     if not nest.short:
         (tile, *_), latest = nest.tiles("column"), minus(nest.axis("column").extent, nest.lanes["column"])
-        before.append(let("column_first", least(tile.first, latest)))
+        before.append(let("column_first", least(first_iteration(tile), latest)))
     before += _run_sizes(nest, block)
     if node.index != "layer":
         return *before, view, *filled, *_drain(nest, block, dst)
     (tile,), (layers,) = nest.tiles("layer"), filled
     assert isinstance(layers, For), "layers fill the block in a loop"
-    view = replace(view, offset=plus(view.offset, times(minus("layer", tile.first), "layer_bytes")))
+    first = first_iteration(tile)
+    view = replace(view, offset=plus(view.offset, times(minus("layer", first), "layer_bytes")))
     views = *(x for x in layers.body if isinstance(x, View) and x.name == dst), view
-    at_first = (substituted(x, "layer", index_symbol(tile.first)) for x in views)
+    at_first = (substituted(x, "layer", first) for x in views)
     return *before, replace(layers, body=(view, *layers.body)), *at_first, *_drain(nest, block, dst)
 
 
@@ -122,7 +124,7 @@ def _run_sizes(nest: CopyNest, block: StagedBlock) -> tuple[Statement, ...]:
     size = times(times(minus(last, row), nest.target.bits // 8), _together(block))
     if not layers:
         return *columns, let("run_bytes", size)
-    all_bytes = times(minus("layer_stop", layers[0].first), "layer_bytes")
+    all_bytes = times(minus("layer_stop", first_iteration(layers[0])), "layer_bytes")
     return *columns, let("layer_bytes", size), let("run_bytes", all_bytes)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codegen.analysis.bodies import defined
-from codegen.ir.building import index_of, least, let, plus, times
+from codegen.ir.building import least, let, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.nodes import Carried, For, Function, Statement
 from codegen.ir.rewriting import Body, rename_carried
@@ -14,7 +14,6 @@ from codegen.ir.values import Local
 from codegen.passes.new_names import fresh_name
 from codegen.schedule.directives import Directed, Tile
 from codegen.schedule.loop_groups import LoopGroup, group_at
-from codegen.schedule.loops import int_size
 from codegen.support.dataclasses import dataclass
 
 
@@ -28,7 +27,7 @@ def tile(function: Function, schedule: Directed) -> Function:
 
     Loops over tiles carry the accumulators of a reduction from one tile to the next. Without tiles, loops are
     interchanged: Reorder("j", "i"). In a copy, ends of tiles have names, i_stop = min(i_tile + 8, n), because
-    later passes use them; a loop over panels counts them.
+    later passes use them. A loop over tiles of a size that is an argument counts them, i_tile in tiles.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 
@@ -39,7 +38,7 @@ def tile(function: Function, schedule: Directed) -> Function:
         group = group_at(node, schedule.directives)
         if group is None:
             return replace(node, body=tiled(node.body))
-        names = {x.index: fresh_name(x.first, taken) for x in group.tiles}
+        names = {x.index: fresh_name(x.index, taken) for x in group.tiles}
         held = [c.name for x in group.loops for c in x.carried if names]
         carried = {name: fresh_name(f"{name}.{group.tiles[-1].level}", taken) for name in held}
         nest = _Nest(group, names, carried, bool(function.buffers))
@@ -53,7 +52,7 @@ def tile(function: Function, schedule: Directed) -> Function:
 class _Nest:
     """The loops of a group in their order.
 
-    names    the first iteration of each tile
+    names    the loops over tiles
     carried  the names inside a tile of what is carried from tile to tile
     named    whether ends of tiles have names
     """
@@ -101,17 +100,23 @@ class _Nest:
         if self.named:
             _, last = self.ends(loop, levels)
             before = (let(_stop(levels), least(last, *loop.upper)),)
-        if tile.level == "panel":
-            before = (let(made.index, times(tile.index, tile.size)), *before)
-            made = replace(made, index=tile.index, lower=(Affine(),), upper=(index_of(tile.count),))
+        if isinstance(tile.size, int):
+            made = replace(made, step=tile.size * step)
         else:
-            made = replace(made, step=int_size(tile.size) * step)
+            tiles = quotient(plus(*loop.upper, tile.size, -1), tile.size)
+            made = replace(made, lower=(Affine(),), upper=(tiles,))
         return replace(made, body=(*before, *loop.body))
 
     def ends(self, loop: For, levels: Sequence[Tile]) -> tuple[Index, Index]:
         """The first iteration of a tile, and the one after its last if it is full."""
-        first = self.names[levels[-1].index]
-        return index_symbol(first), plus(first, times(levels[-1].size, loop.step // loop.size))
+        first = first_iteration(levels[-1], self.names[levels[-1].index])
+        return first, plus(first, times(levels[-1].size, loop.step // loop.size))
+
+
+def first_iteration(tile: Tile, index: str = "") -> Index:
+    """The first iteration of a tile: the index of the loop over tiles, unless it counts them."""
+    at = index or tile.index
+    return index_symbol(at) if isinstance(tile.size, int) else times(at, tile.size)
 
 
 def _views(group: LoopGroup) -> dict[str, Body]:

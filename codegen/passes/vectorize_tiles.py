@@ -99,7 +99,7 @@ def _blocks(node: For, inside: For, nest: CopyNest) -> For:
         """The loop over the blocks of one side."""
         size, (first,), (last,) = nest.lanes[side.index], side.lower, side.upper
         latest = minus(nest.axis(side.index).extent, size)
-        if nest.dense and side.index == "row":  # short result rows may have fewer rows than a block
+        if nest.stages_rows and side.index == "row":  # short result rows may have fewer rows than a block
             latest = greatest(latest, 0)
         if side.index == "row" and _finds_lines(nest):
             first, last = plus(first, "head"), least(plus(last, "head"), "stop")

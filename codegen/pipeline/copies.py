@@ -39,8 +39,8 @@ from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
 
-PANEL_SIZES = "column_panel_size", "layer_panel_size"
-"""The sizes of panels of short result rows, which are literals if the caller gave the tile."""
+STAGED_SIZES = "column_tile_size", "layer_tile_size"
+"""The sizes of tiles with complete result rows, which are literals if the caller gave the tile."""
 
 LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
@@ -246,7 +246,7 @@ class _Maker:
             schedule,
             specialize=self.options.specialize,
             given=given,
-            literals=PANEL_SIZES if self.options.tile else (),
+            literals=STAGED_SIZES if self.options.tile else (),
             observe=self.observe,
         )
         fill = self._pattern(step.nest) if step.nest.fills else None

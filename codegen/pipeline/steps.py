@@ -232,7 +232,7 @@ def _check_nest(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, 
     others = [(int_size(x.extent), int_size(x.src)) for x in nest.others]
     if nest.reads:
         check_lanes(nest.reads, nest.axis("row"), nest.lanes["row"], others, starts[0], reach)
-    if nest.dense:
+    if nest.stages_rows:
         check_stage(nest, starts, reach)
 
 

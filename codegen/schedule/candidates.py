@@ -147,8 +147,8 @@ def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[
     for stream in (True, False):
         for method in methods(box, stream=stream):
             yield scheduled(box, method, when)
-    if first.stream and (first.dense or not first.staged):
-        kept = [Stream("aligned")] * first.dense
+    if first.stream and (first.stages_rows or not first.staged):
+        kept = [Stream("aligned")] * first.stages_rows
         yield scheduled(box, first.changed(*kept, without=(Stream,)), when)
     if min(first.counts(box.extents)) < LANE_BYTES // box.width:
         inner = short_loops(box)
@@ -178,7 +178,7 @@ def _blocks(box: StridedBox, cut: Schedule) -> Iterator[Schedule]:
     rows, columns = cut.counts(box.extents)
     for block in TRANSPOSED_BLOCKS:
         shape = block_shape(box.width, block)
-        fits = shape[1] <= columns and (shape[0] <= rows or cut.dense)
+        fits = shape[1] <= columns and (shape[0] <= rows or cut.stages_rows)
         taken = shape in instruction("transposed").shapes[8 * box.width] and _fills_lines(cut, rows, shape[0])
         if fits and taken and (box.conversion is None or takes_block(*box.conversion, shape)):
             yield cut.changed(Vectorize((("row", shape[0]), ("column", shape[1]))))
@@ -192,9 +192,9 @@ def _fills_lines(cut: Schedule, rows: int, block: int) -> bool:
 
 def _details(cut: Schedule) -> Iterator[Schedule]:
     """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
-    for stage in cut.obeying(Stage) if cut.dense else ():
+    for stage in cut.obeying(Stage) if cut.stages_rows else ():
         yield cut.changed(Stage(separate=not stage.separate))
-    for requests in cut.obeying(PrefetchTile) if cut.dense and cut.stream else ():
+    for requests in cut.obeying(PrefetchTile) if cut.stages_rows and cut.stream else ():
         yield from (cut.changed(PrefetchTile(n)) for n in (0, 2 * int_size(requests.lines or 0)))
     if cut.staged or cut.short:
         return

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from codegen.ir.streams import Stream
@@ -38,9 +38,9 @@ def check_directives(directives: Sequence[Directive]) -> None:
                 subjects = [(Tail, axis)]
             case Reorder(loops):
                 subjects = [(Reorder, name) for name in loops]
-            case Tile(_, size, level, count):
+            case Tile(_, size):
                 subjects = [x.index]
-                if not isinstance(size, int) or not 1 <= size <= MOST or (count != 0 and level != "panel"):
+                if not isinstance(size, int) or not 1 <= size <= MOST:
                     refuse(f"expected tiles of 1 to {MOST} iterations, got {x}", x)
             case Stream(form, least, prefetch_bytes, entries_ahead):
                 subjects = [form]
@@ -60,14 +60,14 @@ def _check_distances(directive: Directive, *distances: int) -> None:
 
 
 def check_names(directives: Sequence[Directive], loops: Sequence[str], around: Sequence[str] = ()) -> None:
-    """Check that directives name existing loops, and that tiles have full super-vectors.
+    """Check that directives name existing loops.
 
     around  the loops that only orders name
 
     Raises:
-        ScheduleError: there is no such loop, or the lanes do not divide a tile.
+        ScheduleError: there is no such loop.
     """
-    lanes, over_tiles = lanes_of(directives), [x.index for x in directives if isinstance(x, Tile)]
+    over_tiles = [x.index for x in directives if isinstance(x, Tile)]
     for x in directives:
         known: Collection[str] = loops
         match x:
@@ -84,7 +84,21 @@ def check_names(directives: Sequence[Directive], loops: Sequence[str], around: S
                 listed = ", ".join((*around, *loops))
                 known_loops = f"expected a loop over {listed}" if listed else "the function has no loops"
                 refuse(f"{known_loops}, got {name[:40]}", x)
-        if isinstance(x, Tile) and x.level != "panel" and int_size(x.size) % lanes.get(x.axis, 1):
+
+
+def check_tiles(directives: Sequence[Directive], extents: Mapping[str, int]) -> None:
+    """Check that tiles have full super-vectors, unless they have all iterations of a loop.
+
+    extents  the iterations of loops, as far as they are known
+
+    Raises:
+        ScheduleError: the lanes do not divide a tile.
+    """
+    lanes = lanes_of(directives)
+    for x in directives:
+        if not isinstance(x, Tile) or int_size(x.size) >= extents.get(x.axis, MOST + 1):
+            continue
+        if int_size(x.size) % lanes.get(x.axis, 1):
             refuse(f"expected a multiple of {lanes[x.axis]} lanes, got {x}", x)
 
 

@@ -11,11 +11,11 @@ from codegen.analysis.outcomes import legal_tail
 from codegen.ir.nodes import Function
 from codegen.ir.streams import Stream
 from codegen.ir.visit import Loop, accesses_of, loops_of
-from codegen.schedule.check_directives import check_directives, check_names, check_order
+from codegen.schedule.check_directives import check_directives, check_names, check_order, check_tiles
 from codegen.schedule.choose_lanes import TAILS, LaneSchedule
 from codegen.schedule.choose_registers import tail_once
 from codegen.schedule.directives import Directive, Parallel, Reorder, Tail, Tile, Vectorize, lanes_of
-from codegen.schedule.loop_groups import LEVELS, LoopGroup, deepest, groups_of, outer_loop
+from codegen.schedule.loop_groups import LoopGroup, deepest, groups_of, outer_loop
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import pointing, read_directives, refuse
 
@@ -42,8 +42,6 @@ def read_loop_directives(text: str) -> tuple[Directive, ...]:
             match x:
                 case Tail(_, how, sizes) if how not in TAILS or sizes:
                     refuse(f"expected a tail of {', '.join(TAILS)}, got {x}", x)
-                case Tile(_, _, level) if level not in LEVELS:
-                    refuse(f"expected a level of {', '.join(LEVELS)}, got {level}", x)
                 case Stream() if x != Stream("full"):
                     refuse(f'expected Stream("full") for a kernel, got {x}', x)
     return directives
@@ -57,6 +55,7 @@ def check_loops(function: Function, directives: Sequence[Directive]) -> None:
     """
     steps = {loop.node.index: loop.node.step for root in loops_of(function.body) for loop in root.all()}
     check_names(directives, [*steps])
+    check_tiles(directives, {})
     for x in directives:
         if isinstance(x, Tile) and int_size(x.size) * abs(steps[x.axis]) > FARTHEST:
             refuse(f"expected smaller tiles of a loop by {steps[x.axis]}, got {x}", x)

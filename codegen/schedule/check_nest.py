@@ -15,7 +15,7 @@ from codegen.ir.blocks import block_shape
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
-from codegen.schedule.check_directives import check_directives, check_names, check_order
+from codegen.schedule.check_directives import check_directives, check_names, check_order, check_tiles
 from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.directives import (
     REST,
@@ -47,7 +47,7 @@ from codegen.schedule.transposed_nest import with_tables
 D = TypeVar("D", bound=Directive)
 
 MOST_SCRATCH_BYTES = 1 << 24
-"""The largest panel: each thread holds one."""
+"""The largest block in scratch: each thread holds one."""
 
 MOST_LANES = 1024
 """The most lanes of a super-vector that a text gives a copy without blocks: LLVM is slow with more."""
@@ -65,6 +65,7 @@ def check_nest(nest: CopyNest) -> None:
     check_directives(nest.directives)
     _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
     check_names(nest.directives, [x.axis for x in nest.loops], [x.axis for x in nest.around])
+    check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in nest.loops})
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
@@ -78,7 +79,7 @@ def check_nest(nest: CopyNest) -> None:
     _refuse_any(nest, others, "a transpose does not take {}")
     _check_blocks(nest)
     _check_order(nest)
-    _check_panel(nest)
+    _check_stage(nest)
     _check_scratch(nest)
     _check_streamed_tiles(nest)
 
@@ -96,18 +97,18 @@ def _first(nest: CopyNest, kind: type[D]) -> D | None:
 
 
 def _check_order(nest: CopyNest) -> None:
-    """All loops are ordered: outer ones, then inner tiles, then the loops of a block."""
+    """All loops are ordered: outer ones, then layers, then inner tiles, then the loops of a block."""
     order, *others = nest.obeying(Reorder)
     if others:
         refuse(f"expected one Reorder of all loops, got {others[0]} as well", others[0])
     levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
     blocks = ["row"] if nest.short else ["row", "column"]
     check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)
-    inner = [name for name in nest.order if name not in nest.outer]
+    layers = [x.axis for x in nest.others if x not in nest.around]
+    inner = sorted((name for name in nest.order if name not in nest.outer), key=lambda x: x not in layers)
     if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
-        refuse(f"expected the outermost tiles first and {' and '.join(blocks)} last, got {order}", order)
-    if not nest.tiles("row") and not nest.dense:
-        refuse('expected tiles of rows, such as Tile("row", 64)')
+        first = " and ".join(["the outermost tiles", *layers])
+        refuse(f"expected {first} first and {' and '.join(blocks)} last, got {order}", order)
 
 
 def _check_blocks(nest: CopyNest) -> None:
@@ -123,7 +124,7 @@ def _check_blocks(nest: CopyNest) -> None:
         refuse(f"expected {listed}, got blocks of {block[0]}x{block[1]} elements of {width} bytes", lanes)
     if int_size(column.extent) < block[1] and not short:
         refuse(f"expected at most {column.extent} lanes of column, got {lanes}", lanes)
-    if int_size(row.extent) < block[0] and not nest.dense:
+    if int_size(row.extent) < block[0] and not nest.stages_rows:
         refuse(f"expected at most {row.extent} lanes of row, got {lanes}", lanes)
     sides = ("row",) if short else ("row", "column")
     for x in nest.obeying(Tail):
@@ -139,54 +140,39 @@ def _check_blocks(nest: CopyNest) -> None:
         refuse("Diagonal needs column and row as the last loops, and no Stage", _first(nest, Diagonal))
 
 
-def _check_panel(nest: CopyNest) -> None:
-    """A panel has lines of long result rows, whose tiles follow each other, or complete short ones."""
-    (stage, *_) = (*nest.obeying(Stage), None)
+def _check_stage(nest: CopyNest) -> None:
+    """Tiles go through scratch with lines of result rows, and follow each other, or with complete rows."""
+    stage, layers = _first(nest, Stage), [x.axis for x in nest.others if x not in nest.around]
+    if not nest.tiles("row") and not nest.staged:
+        refuse('expected tiles of rows, such as Tile("row", 64)')
+    for axis in layers:
+        if not nest.stages_rows or len(nest.tiles(axis)) != 1:
+            refuse(f'expected Stage without tiles of rows, and tiles such as Tile("{axis}", 2)', stage)
     if stage is None:
-        if nest.dense:
-            refuse("panels of short result rows need Stage")
         return
     forms = [x.form for x in nest.obeying(Stream)]
-    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.dense):
+    if forms not in (["headed"], ["aligned"]) or (forms == ["aligned"] and not nest.stages_rows):
         refuse('Stage needs Stream("headed")', _first(nest, Stream) or stage)
-    if stage.separate and not nest.dense:
-        refuse(f"expected Stage() for long result rows, got {stage}", stage)
-    if nest.dense:
-        _check_short_rows(nest)
+    if not nest.tiles("column") and not (nest.tiles("row") and nest.short):
+        refuse('Stage needs tiles of columns, such as Tile("column", 256)', stage)
+    if nest.stages_rows:
+        (tile, *_), column = nest.tiles("column"), nest.axis("column")
+        if int_size(tile.size) < int_size(column.extent) and (layers or column.dst_table):
+            refuse(f"expected tiles of all {column.extent} columns, got {tile}", tile)
         return
+    if stage.separate:
+        refuse(f"expected Stage() for tiles of rows, got {stage}", stage)
     tile, order = nest.tiles("row")[0], _first(nest, Reorder)
     if nest.outer[-1] != tile.index or len(nest.outer) == 1:
         refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
     if int_size(tile.size) * (nest.target.bits // 8) % LINE_BYTES:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
-    if not nest.tiles("column") and not nest.short:
-        refuse('Stage needs tiles of columns, such as Tile("column", 256)', stage)
-
-
-def _check_short_rows(nest: CopyNest) -> None:
-    """A panel of short result rows has all columns, or full super-vectors of one digit; strips split it."""
-    for x in nest.obeying(Tile):
-        if (x.axis, x.level) not in (("column", "panel"), ("layer", "panel"), ("column", "strip")):
-            refuse(f"expected strips of columns in a panel of short result rows, got {x}", x)
-    column, lanes = nest.axis("column"), nest.lanes["column"]
-    panel, *_ = nest.tiles("column")
-    if panel.level != "panel":
-        refuse(f"expected a panel before its strips, got {panel}", panel)
-    for x in nest.obeying(Tile):
-        if x.count != 0:
-            refuse(f"expected no count, got {x}; the copy counts its panels", x)
-    if int_size(panel.size) >= int_size(column.extent):
-        return
-    if nest.tiles("layer") or column.dst_table:
-        refuse(f"expected a panel of all {column.extent} columns, got {panel}", panel)
-    if int_size(panel.size) % lanes:
-        refuse(f"expected all {column.extent} columns or a multiple of {lanes} lanes, got {panel}", panel)
 
 
 def _check_scratch(nest: CopyNest) -> None:
-    """Panels stay small."""
+    """Blocks stay small."""
     if int_size(nest.scratch_bytes) > MOST_SCRATCH_BYTES:
-        most = f"a panel of at most {MOST_SCRATCH_BYTES} bytes"
+        most = f"tiles of at most {MOST_SCRATCH_BYTES} bytes in scratch"
         refuse(f"expected {most}, got {nest.scratch_bytes}; use smaller tiles", _first(nest, Stage))
 
 
@@ -194,13 +180,13 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
     tiled = nest.tiles("row") and nest.tiles("column")
     for x in nest.obeying(PrefetchTile):
-        if (x.lines is None) == nest.dense:
-            refuse("PrefetchTile has lines exactly when short result rows go through a panel", x)
+        if (x.lines is None) == nest.stages_rows:
+            refuse("PrefetchTile has lines exactly when complete result rows are staged", x)
         if x.lines is not None and not (isinstance(x.lines, int) and 0 <= x.lines <= MOST_LINES):
             refuse(f"expected PrefetchTile of 0 to {MOST_LINES} lines, got {str(x.lines)[:40]}", x)
-        if not nest.dense and nest.short:
+        if not nest.stages_rows and nest.short:
             refuse("PrefetchTile needs source rows of a lane or more", x)
-        if not nest.dense and not (tiled and nest.stream):
+        if not nest.stages_rows and not (tiled and nest.stream):
             refuse("PrefetchTile needs tiles of rows and columns, and Stream", x)
     (stream, *others) = (*nest.obeying(Stream), None)
     if nest.staged or stream is None:
@@ -284,8 +270,8 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
     Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
-    take any lanes that have instructions, and runs choose their streams. Panels of any size, and directives
-    that hold tables, such as Table("src"), belong to the copy: a text repeats them with the same lanes.
+    take any lanes that have instructions, and runs choose their streams. Directives that hold tables, such as
+    Table("src"), belong to the copy: a text repeats them with the same lanes, which layers need as well.
 
     A transpose without Reorder has the loops over tiles in the order of the text, and without Tail, its last
     blocks begin earlier.
@@ -299,12 +285,12 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     made = shared_among_threads(_with_defaults(made, nest) if nest.order else made)
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for each in own.values():
-            if not any(_repeats(x, each) for x in directives):
+            if each not in directives:
                 refuse(f"this copy needs {each}", _first(made, type(each)))
         for x in directives:
-            if _belongs_to_copy(x) and not any(_repeats(x, each) for each in own.values()):
+            if _belongs_to_copy(x) and x not in own.values():
                 refuse(f"this copy does not take {x}", x)
-        if own and made.lanes != nest.lanes:
+        if (own or nest.others != nest.around) and made.lanes != nest.lanes:
             needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
             refuse(f"this copy needs {needed}", _first(made, Vectorize))
         if not nest.order:
@@ -320,24 +306,16 @@ def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
     blocks, around = ["row"] if nest.short else ["row", "column"], [x.axis for x in nest.around]
     missing: list[Directive] = [Tail(axis, "clamp") for axis in blocks if made.tail(axis) is None]
     if not made.order:
-        tiles = sorted(made.obeying(Tile), key=lambda x: x != made.tiles(x.axis)[0])
-        inner = [x.axis for x in nest.others if x.axis not in around]
-        missing = [Reorder((*around, *(x.index for x in tiles), *inner, *blocks)), *missing]
+        outer, strips = made.outer_tiles, [x for x in made.obeying(Tile) if x not in made.outer_tiles]
+        layers = [x.axis for x in nest.others if x.axis not in around]
+        outer_first = (x.index for x in made.obeying(Tile) if x in outer)
+        missing = [Reorder((*around, *outer_first, *layers, *(x.index for x in strips), *blocks)), *missing]
     return replace(made, directives=(*made.directives, *missing))
 
 
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a text repeats a directive: it follows from the layouts of both sides."""
-    if isinstance(directive, Tile):
-        return directive.level == "panel"
     return isinstance(directive, (*HELD, LanesBeyond, Prefetch, Request))
-
-
-def _repeats(x: Directive, own: Directive) -> bool:
-    """Whether a directive of a text is the copy's own one; a panel may have another size."""
-    if isinstance(own, Tile):
-        return isinstance(x, Tile) and x.index == own.index
-    return x == own
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:

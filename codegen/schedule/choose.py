@@ -133,7 +133,7 @@ def _leaves_registers_empty(schedule: Schedule) -> bool:
 
 def _fills_blocks(cut: Schedule) -> bool:
     """Whether a transpose has full blocks. Panels of few columns cost more than lines that are evicted."""
-    return not cut.dense or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
+    return not cut.stages_rows or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
 
 
 def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
@@ -146,7 +146,7 @@ def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     if schedule.short or not _fills_blocks(schedule):
         return False
     rows, _ = schedule.tile(box.extents)
-    return not schedule.dense or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
+    return not schedule.stages_rows or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
 
 
 def _packs_chunks(box: StridedBox, inner: InnerLoops) -> bool:

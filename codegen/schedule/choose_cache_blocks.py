@@ -117,7 +117,7 @@ class PanelTraffic:
 
     def has_short_runs(self, most: int) -> bool:
         """Whether it stores most lines in parts, or has blocks of few bytes."""
-        if not self.cut.dense:
+        if not self.cut.stages_rows:
             return False
         return self.cut.short or (self.run <= most and not self.lines)
 

@@ -55,7 +55,7 @@ def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
         return _even(following, JOINED_DIGITS // row.extent)
     run = size_of(joined_rows(box)) * box.width
     found = transpose_schedule(box, stream=streams_transposes(box, when))
-    in_place = found and not found.dense
+    in_place = found and not found.stages_rows
     in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
     if following := _too_long(box, "src", most if in_panel else MOST_JOINED):

@@ -140,7 +140,7 @@ def _reads_once(moved: BoxSchedule) -> bool:
 def _evicts_lines(moved: BoxSchedule) -> bool:
     """Whether panels read lines in parts that are evicted before the next panel reads the rest."""
     cut = moved.schedule
-    if not cut.stream or not cut.dense or moved.box.blocks:
+    if not cut.stream or not cut.stages_rows or moved.box.blocks:
         return False
     panel = PanelTraffic.of(moved.box, cut)
     share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)

@@ -122,7 +122,7 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
 def _short_block_cycles(box: StridedBox, cut: Schedule) -> float:
     """The same of a transpose: panels of few rows or columns, and source rows of two elements in place."""
     width = box.width
-    if cut.dense:
+    if cut.stages_rows:
         rows, columns = cut.tile(box.extents)
         few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
         if cut.layers and few:

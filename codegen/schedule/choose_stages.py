@@ -98,7 +98,7 @@ def _is_short(moved: BoxSchedule) -> bool:
         return schedule.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
     if schedule.order:
         small = bool(moved.tables) or _is_small(prod(schedule.tile(moved.box.extents)) * width)
-        return schedule.dense and width <= MOST_DENSE_BYTES and small
+        return schedule.stages_rows and width <= MOST_DENSE_BYTES and small
     if schedule.packed and schedule.stream:
         if schedule.joins_rows or _moves_lines(moved):
             return False

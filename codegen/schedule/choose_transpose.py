@@ -131,7 +131,7 @@ def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
     """
     if in_place.short:
         return not staged.short and len(staged.columns) > 1
-    return not staged.dense
+    return not staged.stages_rows
 
 
 def methods(box: StridedBox, *, stream: bool) -> tuple[Schedule, ...]:
@@ -149,9 +149,8 @@ def misaligned_transpose(schedule: Schedule, box: StridedBox, when: Conditions) 
 
 def _transpose(box: StridedBox, rows: Axes, columns: Axes, block: Block, *directives: Directive) -> Schedule:
     """A transpose of such register blocks, with more directives."""
-    in_panel = any(isinstance(x, Tile) and x.level == "panel" for x in directives)
     row, column = (tuple(x.name for x in axes) for axes in (rows, columns))
-    loops = Joined("row", row, table=in_panel), Joined("column", column)
+    loops = Joined("row", row), Joined("column", column)
     return Schedule((), loops, (*directives, *block_directives(box.width, block)))
 
 
@@ -258,7 +257,7 @@ def _dense(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Sched
     wide = size_of(columns) if kept > 1 else max(most // box.per_line * box.per_line, box.per_line)
     if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= DENSE_BYTES:
         wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
-    how = Tile("column", wide, "panel"), Stage(), Stream("headed" if stream else "aligned")
+    how = Tile("column", wide), Stage(), Stream("headed" if stream else "aligned")
     cut = _transpose(box, rows, columns, block, *how)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
@@ -271,9 +270,9 @@ def _layered(box: StridedBox, cut: Schedule, rows: Axes, columns: Axes) -> Sched
     most = min(DENSE_BYTES // (row_bytes * size_of(columns)), LAYERED_BYTES // run)
     if layers is None or most < 2:
         return cut
-    panel = Tile("layer", min(most, layers.extent), "panel")
+    tile = Tile("layer", min(most, layers.extent))
     loops = Joined("layer", (layers.name,)), *cut.loops
-    return replace(cut, loops=loops, directives=(panel, *cut.directives))
+    return replace(cut, loops=loops, directives=(tile, *cut.directives))
 
 
 def _cached(box: StridedBox) -> Schedule | None:

@@ -106,7 +106,7 @@ class CopyNest(Directed):
         if self.unit_bits == 1:
             return ()
         if self.order:
-            return self.outer[:-1] if self.staged and not self.dense else self.outer
+            return self.outer[:-1] if self.staged and not self.stages_rows else self.outer
         return tuple(x.axis for x in self.around) or tuple("block" for _ in self.obeying(Assemble))
 
     @property

@@ -28,15 +28,13 @@ class Tile:
     """Run a loop in blocks of `size` iterations. A loop over them, "row_tile" or "row_strip", is outside.
 
     Of two for an axis, the second splits the blocks of the first; neither size must divide the other. In a
-    kernel, loops over blocks are around all loops that have some, unless Reorder says otherwise. The size of
-    a "panel" depends on the copy, and is an argument of the kernel, as `count` is, which a loop over panels
-    counts.
+    kernel, loops over blocks are around all loops that have some, unless Reorder says otherwise. A size that
+    depends on the copy is an argument of the kernel, whose loop counts the blocks.
     """
 
     axis: str
     size: Size
-    level: Literal["tile", "strip", "panel"] = "tile"
-    count: Size = 0
+    level: Literal["tile", "strip"] = "tile"
 
     __str__ = as_call
 
@@ -44,11 +42,6 @@ class Tile:
     def index(self) -> str:
         """The name of the loop over the blocks."""
         return f"{self.axis}_{self.level}"
-
-    @property
-    def first(self) -> str:
-        """The name of the first iteration of a block."""
-        return f"{self.axis}_tile" if self.level == "panel" else self.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +78,13 @@ class Diagonal:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Tiles go through a panel in cache, from which full lines are stored wherever result rows begin.
+    """Tiles go through a block of scratch, from which full lines are stored wherever result rows begin.
 
-    Each part of a long result row has a row of its own there. The innermost loop over tiles is that of the
-    axis whose elements follow each other in the destination. Short result rows, all of which are in a tile of
-    level "panel", lie there as the `Panel` of the nest says.
+    The `StagedBlock` of the nest says where they lie there. If tiles have parts of result rows, the innermost
+    loop over tiles is that of rows. Without tiles of rows, they have complete ones.
 
-    separate  whether each column of a block of short result rows has its own address, and not one from the
-              columns before it
+    separate  whether each column of a register block of complete rows has its own address, and not one from
+              the columns before it
     """
 
     separate: bool = False
@@ -104,7 +96,7 @@ class Stage:
 class PrefetchTile:
     """Request the source of the next tile while lines of this one are stored.
 
-    lines  requested for each line that leaves a panel of short result rows; None: as much as is stored
+    lines  requested for each line that is stored, if tiles have complete result rows; None: one
     """
 
     lines: Size | None = None
@@ -338,13 +330,13 @@ class Directed:
 
     @property
     def staged(self) -> bool:
-        """Whether tiles go through a panel."""
+        """Whether tiles go through a block of scratch."""
         return bool(self.obeying(Stage))
 
     @property
-    def dense(self) -> bool:
-        """Whether they go through a panel of short result rows."""
-        return any(x.level == "panel" for x in self.obeying(Tile))
+    def stages_rows(self) -> bool:
+        """Whether they do with complete result rows."""
+        return self.staged and not self.tiles("row")
 
     @property
     def short(self) -> bool:

@@ -32,7 +32,7 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     if when.tile:
         cut = _in_tiles(box, cut, *when.tile)
     others = [x for x in box.axes if x.name not in cut.inner]
-    find, order = (panel_tiles, _with_panel_loops) if cut.dense else (tiles_of_lines, _with_loops)
+    find, order = (panel_tiles, _with_panel_loops) if cut.stages_rows else (tiles_of_lines, _with_loops)
     tiles = find(box, cut, others, when)
     cut = order(
         box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, when.threads
@@ -114,10 +114,10 @@ def _with_panel_loops(box: StridedBox, cut: Schedule, others: list[Axis], thread
 def _in_tiles(box: StridedBox, cut: Schedule, rows: int, columns: int) -> Schedule:
     """The cut in tiles of the caller's size, as far as panels stay in cache; those of joined digits stay."""
     side = box.per_line
-    if cut.dense:
+    if cut.stages_rows:
         most = DENSE_BYTES // (cut.counts(box.extents)[0] * box.width) // side
-        panel = Tile("column", min(-(-columns // side), max(most, 1)) * side, "panel")
-        return cut if len(cut.columns) > 1 or cut.layers else cut.changed(panel)
+        tile = Tile("column", min(-(-columns // side), max(most, 1)) * side)
+        return cut if len(cut.columns) > 1 or cut.layers else cut.changed(tile)
     if cut.staged:
         rows, columns = min(rows, MOST_PANEL_LINES * side), min(columns, PANEL_COLUMNS)
     return cut.changed(Tile("row", rows), Tile("column", columns))

@@ -48,7 +48,7 @@ def panel_tiles(box: StridedBox, cut: Schedule, others: list[Axis], when: Condit
             wide = min(_rounded(wide, strip), most // strip * strip)
         strips = (Tile("column", strip, "strip"),) if strip < wide else ()
     layers = (replace(x, size=together) for x in cut.tiles("layer"))
-    return Tile("column", wide, "panel"), *strips, *layers
+    return Tile("column", wide), *strips, *layers
 
 
 def tiles_of_lines(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:

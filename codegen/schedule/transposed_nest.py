@@ -8,18 +8,21 @@ from codegen.ir.strided_box import Side
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.loops import LaneReads, Loop, int_size
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.staged_block import StagedBlock, staged_block
 
 
 def with_tables(nest: CopyNest) -> CopyNest:
     """The nest with what its directives need: a block, the lanes that may be read, and entries after rows.
 
-    Requests for the next tile look for rows after those of a table.
+    Tiles with complete result rows have a table of rows: registers may have more than the box, and requests
+    for the next tile look for rows after the last one.
     """
     _check_blocks(nest)
     row = nest.axis("row")
-    if row.src_table:
-        row = replace(row, src_table=replace(row.src_table, more=_more_rows(nest, int_size(row.extent))))
+    if row.src_table or nest.stages_rows:
+        digits, more = tuple(_digits(row, "src")), _more_rows(nest, int_size(row.extent))
+        row = replace(row, src=0, src_table=OffsetTable(digits, more=more))
     loops = tuple(row if x.axis == "row" else x for x in nest.loops)
     return replace(
         nest,
@@ -31,7 +34,7 @@ def with_tables(nest: CopyNest) -> CopyNest:
 
 def _more_rows(nest: CopyNest, rows: int) -> int:
     """Entries of a table of rows after the last one: those of the next tile, or of a block without enough."""
-    if nest.dense:
+    if nest.stages_rows:
         return nest.lanes["row"]
     tallest, *smaller = (int_size(x.size) for x in nest.tiles("row"))
     return 2 * (max(min(tallest, rows), *smaller) if smaller else tallest)
@@ -70,8 +73,8 @@ def _check_blocks(nest: CopyNest) -> None:
     """
     row, column, lanes = nest.axis("row"), nest.axis("column"), nest.lanes
     fits = nest.short or int_size(column.extent) >= lanes["column"]
-    fits = fits and (int_size(row.extent) >= lanes["row"] or (nest.dense and not nest.short))
-    if nest.dense and (tile := int_size(nest.tiles("column")[0].size)) < int_size(column.extent):
+    fits = fits and (int_size(row.extent) >= lanes["row"] or (nest.stages_rows and not nest.short))
+    if nest.stages_rows and (tile := int_size(nest.tiles("column")[0].size)) < int_size(column.extent):
         fits = fits and tile % lanes["column"] == 0 and column.dst_table is None
     if not fits:
         raise AssertionError(f"expected full blocks, got {row.extent} rows, {column.extent} columns: {nest}")

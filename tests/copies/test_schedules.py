@@ -198,7 +198,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
             STAGED.replace('"column_tile", "row_tile"', '"row_tile", "column_tile"'),
             "Stage needs row_tile as the",
         ),
-        (STAGED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "a panel of"),
+        (STAGED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "tiles of at most"),
         (
             TRANSPOSE + ', Tile("row", 16)',
             'expected one directive of a kind for each loop, got Tile("row", 16) again',
@@ -207,7 +207,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (TRANSPOSE + ', Registers("row", 8)', "a copy does not take Registers"),
         (TRANSPOSE + ", Relax()", "a copy does not take Relax(), which kernels have"),
         (TRANSPOSE.replace("64", '"64"'), "expected tiles of 1 to"),
-        (TRANSPOSE.replace("64", "64, count=1"), "expected tiles of 1 to"),
+        (TRANSPOSE.replace("64", "64, count=1"), "Tile takes axis, size, level"),
         (
             TRANSPOSE + ', Tail("row", "clamp")',
             'expected one directive of a kind for each loop, got Tail("row", "clamp") again',
@@ -219,7 +219,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (STAGED.replace('"headed"', '"headed", least=64'), 'expected Stream("headed") for a transpose, got'),
         (TRANSPOSE + ', Parallel("row")', "expected threads to share row_tile, column_tile, got"),
         (STAGED + ', Parallel("row_tile")', "expected threads to share column_tile, got"),
-        (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for long result rows, got"),
+        (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for tiles of rows, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "expected a loop over row, column, got x"),
@@ -365,7 +365,7 @@ def test_other_copies_take_lanes_that_have_instructions(
             "pairs",
             'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("staged")',
         ),
-        ("panel", "PrefetchTile(lines=1000000000)"),
+        ("short rows", "PrefetchTile(lines=1000000000)"),
         ("shuffle", 'Tile("step", 1)'),
         ("elements", 'Tile("x", 8), Tile("x", 8)'),
     ],
@@ -375,7 +375,7 @@ def test_texts_that_ran_for_ever_or_lost_bytes_are_refused(arrays: str, schedule
     made = {
         "rows": lambda: (np.zeros((100, 300), "u1")[:, :200], np.ones((100, 300), "u1")[:, :200]),
         "pairs": lambda: (np.zeros((4000, 2, 40), "u1"), np.ones((4000, 40, 2), "u1").transpose(0, 2, 1)),
-        "panel": lambda: (np.zeros((4000, 12), "u2"), np.ones((12, 4000), "u2").T),
+        "short rows": lambda: (np.zeros((4000, 12), "u2"), np.ones((12, 4000), "u2").T),
         "shuffle": lambda: (np.zeros((20000, 3), "u1"), np.ones((20000, 4), "u1")[:, :3]),
         "elements": lambda: (np.zeros(500000, "u4"), np.ones(1000000, "u4")[::2]),
     }
@@ -398,7 +398,7 @@ def test_threads_share_no_loop_of_packed_elements() -> None:
         tj.explain(dst, src, schedule='Parallel("k")')
 
 
-def test_panels_have_one_stage_with_either_addressing() -> None:
+def test_complete_rows_are_staged_with_either_addressing() -> None:
     x = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
     own = tj.explain(np.zeros((4000, 12), np.uint16), x.T).directives
     stage = next(each for each in ("Stage(separate=True)", "Stage()") if each in own)
@@ -406,26 +406,26 @@ def test_panels_have_one_stage_with_either_addressing() -> None:
         z = np.zeros((4000, 12), np.uint16)
         tj.copyto(z, x.T, schedule=own.replace(stage, addressing))
         np.testing.assert_array_equal(z, x.T)
-    with pytest.raises(tj.ScheduleError, match="panels of short result rows need Stage"):
+    with pytest.raises(tj.ScheduleError, match="expected tiles of rows"):
         tj.copyto(z, x.T, schedule=own.replace(f"{stage}, ", "").replace(', Stream("headed")', ""))
 
 
-PANEL = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
+SHORT_ROWS = np.arange(12 * 4000, dtype=np.uint16).reshape(12, 4000)
 
 
 @pytest.mark.parametrize("size", [32, 96, 320, 3968, 4000, 5000])
 @pytest.mark.parametrize("at_end", [False, True])
-def test_panels_of_any_size_copy_the_same_bytes(size: int, at_end: bool) -> None:
-    src, dst = (Guarded(1 << 17).place(PANEL.nbytes, at_end=at_end) for _ in range(2))
+def test_staged_tiles_of_any_size_copy_the_same_bytes(size: int, at_end: bool) -> None:
+    src, dst = (Guarded(1 << 17).place(SHORT_ROWS.nbytes, at_end=at_end) for _ in range(2))
     x, z = src.view(np.uint16).reshape(12, 4000), dst.view(np.uint16).reshape(4000, 12)
-    x[:] = PANEL
+    x[:] = SHORT_ROWS
     for threads in (1, 3):
         z[:] = 0
-        tj.copyto(z, x.T, schedule=panels(size), threads=threads)
-        np.testing.assert_array_equal(z, PANEL.T)
+        tj.copyto(z, x.T, schedule=staged(size), threads=threads)
+        np.testing.assert_array_equal(z, SHORT_ROWS.T)
 
 
-def test_panels_of_layers_have_any_number_of_them() -> None:
+def test_tiles_have_any_number_of_layers() -> None:
     x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
     z = np.zeros(x.shape, np.uint8)
     own = tj.explain(z, x).directives
@@ -435,47 +435,73 @@ def test_panels_of_layers_have_any_number_of_them() -> None:
         np.testing.assert_array_equal(z, x)
 
 
-def test_panels_of_layers_run_in_an_order_of_their_own() -> None:
+def test_layers_are_around_strips() -> None:
+    x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
+    z = np.zeros(x.shape, np.uint8)
+    own = re.sub(r"Reorder\([^)]*\), |, Parallel\([^)]*\)", "", tj.explain(z, x).directives)
+    lanes = re.search(r"column=(\d+)", own)
+    assert lanes is not None
+    strips = f'{own}, Tile("column", {lanes[1]}, level="strip")'
+    tj.copyto(z, x, schedule=strips)
+    np.testing.assert_array_equal(z, x)
+    order = 'Reorder("layer_tile", "column_tile", "column_strip", "layer", "column", "row")'
+    with pytest.raises(tj.ScheduleError, match="expected the outermost tiles and layer first"):
+        tj.copyto(z, x, schedule=f"{strips}, {order}")
+
+
+@pytest.mark.parametrize("size", [96, 320])
+@pytest.mark.parametrize("how", ['"headed"), PrefetchTile(lines=2)', '"headed")', '"aligned")'])
+def test_complete_rows_of_any_transpose_are_staged(size: int, how: str) -> None:
+    z = np.zeros((200, 300), np.uint32)
+    lanes = re.search(r"Vectorize\([^)]*\)", tj.explain(z, U4.T).directives)
+    assert lanes is not None
+    for threads in (1, 3):
+        z[:] = 0
+        schedule = f'Tile("column", {size}), Stage(), {lanes[0]}, Stream({how}'
+        tj.copyto(z, U4.T, schedule=schedule, threads=threads)
+        np.testing.assert_array_equal(z, U4.T)
+
+
+def test_layers_run_in_an_order_of_their_own() -> None:
     x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
     z = np.zeros(x.shape, np.uint8)
     own = tj.explain(z, x).directives
-    assert "layer_panel" in own
+    assert "layer_tile" in own
     tj.copyto(z, x, schedule=re.sub(r"Reorder\([^)]*\), |, Parallel\([^)]*\)", "", own))
     np.testing.assert_array_equal(z, x)
 
 
 def test_a_schedule_for_one_thread_runs_on_several() -> None:
     z = np.zeros((4000, 12), np.uint16)
-    schedules = {tj.explain(z, PANEL.T, threads=threads).directives for threads in (1, 8)}
+    schedules = {tj.explain(z, SHORT_ROWS.T, threads=threads).directives for threads in (1, 8)}
     for schedule in schedules:
         for threads in (1, 8):
             z[:] = 0
-            tj.copyto(z, PANEL.T, schedule=schedule, threads=threads)
-            np.testing.assert_array_equal(z, PANEL.T)
+            tj.copyto(z, SHORT_ROWS.T, schedule=schedule, threads=threads)
+            np.testing.assert_array_equal(z, SHORT_ROWS.T)
 
 
 @pytest.mark.parametrize(
     ("own", "given", "message"),
     [
-        (r'Tile\("column", \d+', 'Tile("column", 100', "expected all 4000 columns or a multiple of"),
+        (r'Tile\("column", \d+', 'Tile("column", 100', "expected a multiple of"),
         (r'Tile\("column", \d+', 'Tile("column", 0', "expected tiles of 1 to"),
-        (r'level="panel"\)', 'level="panel", count=3)', "expected no count, got"),
-        (r', level="panel"\)', ")", 'this copy needs Tile("column"'),
-        (r"Vectorize\(row=\d+", "Vectorize(row=7", "this copy needs Vectorize(row="),
+        (r"Vectorize\(row=\d+", "Vectorize(row=7", "got blocks of 7x"),
+        (r"PrefetchTile\([^)]*\)", "PrefetchTile()", "PrefetchTile has lines exactly when"),
     ],
 )
-def test_a_caret_is_under_a_panel_or_lanes_that_are_refused(own: str, given: str, message: str) -> None:
-    schedule = re.sub(own, given, panels(320))
+def test_a_caret_is_under_what_is_refused(own: str, given: str, message: str) -> None:
+    schedule = re.sub(own, given, staged(320))
     with pytest.raises(tj.ScheduleError) as caught:
-        tj.explain(np.zeros((4000, 12), np.uint16), PANEL.T, schedule=schedule)
+        tj.explain(np.zeros((4000, 12), np.uint16), SHORT_ROWS.T, schedule=schedule)
     problem, line, caret, _ = str(caught.value).splitlines()
     assert message in problem
-    assert line[caret.index("^") :].startswith("Vectorize(" if "Vectorize" in message else "Tile(")
+    assert line[caret.index("^") :].startswith(given[:8])
 
 
-def panels(columns: int) -> str:
-    """A schedule of the copy of `PANEL` with panels of that many columns."""
-    own = tj.explain(np.zeros((4000, 12), np.uint16), PANEL.T).directives
+def staged(columns: int) -> str:
+    """A schedule of the copy of `SHORT_ROWS` with tiles of that many columns."""
+    own = tj.explain(np.zeros((4000, 12), np.uint16), SHORT_ROWS.T).directives
     return re.sub(r'Tile\("column", \d+', f'Tile("column", {columns}', own)
 
 
