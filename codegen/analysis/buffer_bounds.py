@@ -102,7 +102,7 @@ class _Check:
                     raise KernelError(f"bounds: no rule for {type(statement).__name__}")
 
     def allocate(self, node: Alloc, scope: Scope) -> None:
-        """Memory of the thread; the scratch that the thread lends holds one panel."""
+        """Memory of the thread; the scratch that the thread lends holds one block."""
         given, name, size = self.numbers.given, node.name, node.size_bytes
         size_bytes = given.numbers[size] if isinstance(size, str) else size
         if node.space == "scratch":

@@ -196,7 +196,7 @@ class Alloc:
     """Memory of this thread, on a line boundary; its bytes are undefined.
 
     size_bytes  or the name of an argument
-    space       "stack" for a few rows, whose size is a number; "scratch" for a panel, whose memory the caller
+    space       "stack" for a few rows, whose size is a number; "scratch" for tiles, whose memory the caller
                 lends: a function has at most one
     """
 

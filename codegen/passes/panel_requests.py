@@ -1,4 +1,4 @@
-"""Requests for the source of the next tile while a panel is stored, row by row of the source."""
+"""Requests for the source of the next tile while a staged tile is stored, row by row of the source."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from codegen.schedule.loops import int_size
 
 
 def requesting_runs(nest: CopyNest, runs: For) -> Body:
-    """The loop over the runs of a panel, which requests some lines of the next one for each line stored.
+    """The loop over the runs of a tile, which requests some lines of the next one for each line stored.
 
-    before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
-    after:   for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
+    before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = staged[run, x] [64]
+    after:   for run in 0..runs: for x in first..last step 64: dst[run, x] = staged[run, x] [64]
                for request in 0..requests:
                  prefetch next_tile[ahead_start + ahead_x]
                  ahead_x = ahead_x + 64, or the beginning of the next row of the source
@@ -28,7 +28,7 @@ def requesting_runs(nest: CopyNest, runs: For) -> Body:
     if not nest.obeying(PrefetchTile):
         return (runs,)
     (ahead,), (first, last) = nest.obeying(PrefetchTile), columns_of(nest)
-    assert ahead.lines is not None, "panels of short rows request a number of lines"
+    assert ahead.lines is not None, "tiles of complete rows request a number of lines"
     requests = _carrying(loop("request", 0, ahead.lines, *_request(nest)), nest, updates=True)
     body = (
         _carrying(replace(x, body=(*x.body, requests)), nest) if isinstance(x, For) else x for x in runs.body

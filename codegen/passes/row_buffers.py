@@ -59,7 +59,7 @@ class Ahead:
     Attributes:
         ratio: (bytes to prefetch, bytes stored meanwhile).
         size: bytes to prefetch, which may touch one line more than the stores; 0 if the lines match.
-        opaque: as in `View`; False in the drain of a panel, which has no registers to spare.
+        opaque: as in `View`; False in the drain of a tile, which has no registers to spare.
     """
 
     source: str

@@ -40,7 +40,7 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
 
     If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
     lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
-    tiles of a transpose are streamed where they are vectorized, or leave a panel in lines.
+    tiles of a transpose are streamed where they are vectorized, or leave scratch in lines.
     """
     if nest.order or not nest.lanes:
         return function

@@ -34,7 +34,7 @@ from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, sche
 MOST_CANDIDATES = 24
 """Each candidate may need a kernel, which takes a second to compile at most."""
 
-PANEL_LINES_TRIED = 1, 2, 4
+STAGED_LINES_TRIED = 1, 2, 4
 PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 RUN_PREFETCH_BYTES_TRIED = 0, 512, 1024
 PREFETCH_CHUNKS_TRIED = 32, 128, 256
@@ -160,13 +160,13 @@ def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[
 
 
 def _tiles(cut: Schedule, side: int) -> Iterator[Schedule]:
-    """Half and double the size in each direction; more or fewer lines and layers per panel."""
+    """Half and double the size in each direction; more or fewer lines and layers per tile."""
     for axis in ("column", "row", "layer"):
         joined = axis == "column" and (cut.layers or (cut.staged and len(cut.columns) > 1))
         for x in () if joined else cut.tiles(axis):
             sizes: tuple[int, ...] = (int_size(x.size) // 2, 2 * int_size(x.size))
             if axis == "row" and cut.staged:
-                sizes = tuple(lines * side for lines in PANEL_LINES_TRIED)
+                sizes = tuple(lines * side for lines in STAGED_LINES_TRIED)
             for size in filter(None, sizes):
                 yield cut.changed(*(replace(y, size=size) if y is x else y for y in cut.obeying(Tile)))
 
@@ -191,7 +191,7 @@ def _fills_lines(cut: Schedule, rows: int, block: int) -> bool:
 
 
 def _details(cut: Schedule) -> Iterator[Schedule]:
-    """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
+    """Other orders of blocks and of tiles, other distances, and the other addressing of staged rows."""
     for stage in cut.obeying(Stage) if cut.stages_rows else ():
         yield cut.changed(Stage(separate=not stage.separate))
     for requests in cut.obeying(PrefetchTile) if cut.stages_rows and cut.stream else ():

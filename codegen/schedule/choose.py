@@ -29,7 +29,7 @@ TRANSPOSED_SHARE, SHARING_SHARE = 3 / 4, 2 / 3
 """Transposes stream from this share of the threshold on; the second one if rows share cache sets."""
 
 MOST_CACHED_ROWS = 32
-"""Panels of up to this many rows, of a line or more, stay in cache if they fit there."""
+"""Staged tiles of up to this many rows, of a line or more, stay in cache if they fit there."""
 
 
 def choose(box: StridedBox, when: Conditions = DEFAULT_CONDITIONS, *, shuffles: bool = True) -> Schedule:
@@ -127,20 +127,20 @@ def streams_transposes(box: StridedBox, when: Conditions) -> bool:
 
 
 def _leaves_registers_empty(schedule: Schedule) -> bool:
-    """Whether a transpose has source rows of a part of a lane, or panels of few columns."""
+    """Whether a transpose has source rows of a part of a lane, or staged tiles of few columns."""
     return schedule.short or not _fills_blocks(schedule)
 
 
 def _fills_blocks(cut: Schedule) -> bool:
-    """Whether a transpose has full blocks. Panels of few columns cost more than lines that are evicted."""
+    """Whether a transpose has full blocks. Staging few columns costs more than lines that are evicted."""
     return not cut.stages_rows or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
 
 
 def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     """Whether streaming pays for a transpose that the cache could hold: result rows are long, or narrow.
 
-    Panels of 9 to 31 rows of eight bytes, or of 31 rows of four, are up to 1.7 times as fast through the
-    cache. Panels of 57 rows, of 31 rows of two bytes, or of 15 of four, are up to 1.7 times as fast past it
+    Staged rows of 9 to 31 elements of eight bytes, or of 31 of four, are up to 1.7 times as fast through the
+    cache. Those of 57 elements, of 31 of two bytes, or of 15 of four, are up to 1.7 times as fast past it
     (17 MB, Zen 4, 2026-11).
     """
     if schedule.short or not _fills_blocks(schedule):

@@ -19,21 +19,21 @@ from codegen.schedule.schedule import MOST_LOOPS, Schedule
 from codegen.support.dataclasses import dataclass
 
 SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 3 * LINE_BYTES // 2, 6 * LINE_BYTES
-"""Panels write runs of up to this length in parts of lines, unless they are full lines; the second one is for
-runs whose digit is cut in two, so that the copy visits their lines twice."""
+"""Staged tiles write runs of up to this length in parts of lines, unless they are full lines; the second one
+is for runs whose digit is cut in two, so that the copy visits their lines twice."""
 
 LEAST_CHUNK_WIDTH = 4
 """Bytes per element from which interleaves of such chunks gain: u64 [597,921,6,2] (1,0,3,2) 0.22 of memcpy
 and 0.67 in blocks, u8 [6,3,2449,9,33] (0,3,2,4,1) 0.25 and 0.11 (Zen 4, 2026-11)."""
 
 KEPT_ROWS = 32
-"""The lines of fewer source rows stay in the first cache until the next panel reads the rest of them."""
+"""The lines of fewer source rows stay in the first cache until the next tile reads the rest of them."""
 
 NEAR_PART_BYTES, NEAR_ROWS = 80, 320
-"""The longest parts of source rows in a panel, and the most rows, for which blocks pay if half of the last
-cache holds the copy: the lines of such parts are read twice. u8 [103,66612] (1,0) has 0.26 of memcpy in
-panels and 0.46 in blocks, but u8 [342,22550] 0.28 and 0.18, u16 [127,53215] of 27 MB 0.67 and 0.32 (Zen 4,
-2026-11)."""
+"""The longest parts of source rows in a staged tile, and the most rows, for which blocks pay if half of the
+last cache holds the copy: the lines of such parts are read twice. u8 [103,66612] (1,0) has 0.26 of memcpy
+without blocks and 0.46 in blocks, but u8 [342,22550] 0.28 and 0.18, u16 [127,53215] of 27 MB 0.67 and 0.32
+(Zen 4, 2026-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     2026-11).
     """
     if schedule.stream and schedule.staged:
-        panel = PanelTraffic.of(box, schedule)
-        return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
+        tile = StagedTraffic.of(box, schedule)
+        return tile.has_narrow_parts(past_cache=past_cache) or (past_cache and tile.has_short_runs(short))
     if not schedule.packed or not schedule.stream or schedule.joins_rows:
         return False
     chunk = prod(box.extents[name] for name in schedule.inner) * box.width
@@ -81,8 +81,8 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
 
 
 @dataclass(frozen=True, slots=True)
-class PanelTraffic:
-    """What a panel of a streamed transpose reads and writes.
+class StagedTraffic:
+    """What a tile of a streamed transpose reads and writes.
 
     cut    its schedule
     rows   the axes of its source rows
@@ -100,8 +100,8 @@ class PanelTraffic:
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: Schedule) -> PanelTraffic:
-        """The panel of a schedule."""
+    def of(cls, box: StridedBox, cut: Schedule) -> StagedTraffic:
+        """The tile of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
         tall, wide = cut.tile(box.extents)
         run, part = tall * box.width, wide * box.width
@@ -122,7 +122,7 @@ class PanelTraffic:
         return self.cut.short or (self.run <= most and not self.lines)
 
     def has_narrow_parts(self, *, past_cache: bool) -> bool:
-        """Whether the next panel reads most lines of the source again, and finds them evicted."""
+        """Whether the next tile reads most lines of the source again, and finds them evicted."""
         pitch = min(abs(row.src) for row in self.rows)
         if pitch <= max(self.part, LINE_BYTES):
             return False

@@ -13,7 +13,7 @@ from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.machine import ALWAYS_STREAM, NEVER_STREAM
 from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule
-from codegen.schedule.transpose_blocks import DENSE_BYTES, MOST_JOINED, joined_rows, size_of
+from codegen.schedule.transpose_blocks import MOST_JOINED, STAGED_BYTES, joined_rows, size_of
 
 JOINED_DIGITS = 1 << 13
 """The most elements of a short digit and of a block of the digit after it, which is joined to it."""
@@ -56,9 +56,9 @@ def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
     run = size_of(joined_rows(box)) * box.width
     found = transpose_schedule(box, stream=streams_transposes(box, when))
     in_place = found and not found.stages_rows
-    in_panel = run < LONG_ROW_BYTES and not in_place
-    most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
-    if following := _too_long(box, "src", most if in_panel else MOST_JOINED):
+    is_staged = run < LONG_ROW_BYTES and not in_place
+    most = min(STAGED_BYTES // run, JOINED_DIGITS) if is_staged else JOINED_DIGITS
+    if following := _too_long(box, "src", most if is_staged else MOST_JOINED):
         return _even(following, most // column.extent)
     return ()
 

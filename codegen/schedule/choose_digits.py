@@ -18,7 +18,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.call_limits import may_stage_digits
-from codegen.schedule.choose_cache_blocks import PanelTraffic
+from codegen.schedule.choose_cache_blocks import StagedTraffic
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.directives import Assemble
@@ -54,8 +54,8 @@ cycles u8 [6,3,2449,9,33] (0,3,2,4,1) has 0.29 of memcpy in one pass and 0.62 in
 cycles u8 [5,324,1460,8] (2,1,3,0) has 0.6 and 0.4."""
 
 EVICTED_LINES, EVICTED_RUN_BYTES = 3, 2048
-"""Panels are slow where source rows share cache sets, if they read parts of fewer lines of each row, and
-write runs of up to this length: u16 [150,3,1024,7,2] (1,4,3,2,0) has 0.1 of memcpy in one pass and 0.4 in
+"""Staged tiles are slow where source rows share cache sets, if they read parts of fewer lines of each row,
+and write runs of up to this length: u16 [150,3,1024,7,2] (1,4,3,2,0) has 0.1 of memcpy in one pass and 0.4 in
 two stages, u32 [39,1024,8,2,10] (3,1,2,4,0) 0.13 and 0.22."""
 
 RUN_CYCLES, MOVE_CYCLES = 0.5, 1.5
@@ -138,14 +138,14 @@ def _reads_once(moved: BoxSchedule) -> bool:
 
 
 def _evicts_lines(moved: BoxSchedule) -> bool:
-    """Whether panels read lines in parts that are evicted before the next panel reads the rest."""
+    """Whether staged tiles read lines in parts that are evicted before the next tile reads the rest."""
     cut = moved.schedule
     if not cut.stream or not cut.stages_rows or moved.box.blocks:
         return False
-    panel = PanelTraffic.of(moved.box, cut)
-    share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
-    in_parts = panel.part % LINE_BYTES != 0 and panel.part < EVICTED_LINES * LINE_BYTES
-    return share_sets and in_parts and panel.run <= EVICTED_RUN_BYTES
+    tile = StagedTraffic.of(moved.box, cut)
+    share_sets = all(row.src % ALIAS_BYTES == 0 for row in tile.rows)
+    in_parts = tile.part % LINE_BYTES != 0 and tile.part < EVICTED_LINES * LINE_BYTES
+    return share_sets and in_parts and tile.run <= EVICTED_RUN_BYTES
 
 
 def staged_cycles(reads: Sequence[BoxSchedule], writes: Sequence[BoxSchedule]) -> float:

@@ -35,14 +35,14 @@ SHORT_BYTES = 32
 """Shorter rows and runs do not fill the registers of other methods."""
 
 FEW_BYTES = 4
-"""Panels of several layers whose source rows are as short fill a small part of each block."""
+"""Staged tiles of several layers whose source rows are as short fill a small part of each block."""
 
 FEW_ROWS = 8
-"""Panels of up to this many rows leave half of each block empty or more."""
+"""Staged tiles of up to this many rows leave half of each block empty or more."""
 
-PANEL_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
-"""Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes. Streamed panels of wider
-elements than bytes are faster than a shuffle in every case."""
+STAGED_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
+"""Cycles per 16 bytes of a staged tile of few rows, times rows, by element size in bytes. Streamed ones of
+wider elements than bytes are faster than a shuffle in every case."""
 
 PAIRS_CYCLES = {1: 9.0, 2: 5.0}
 """Cycles per 16 bytes of blocks of source rows of two elements in place, by element size in bytes. Blocks of
@@ -120,7 +120,7 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
 
 
 def _short_block_cycles(box: StridedBox, cut: Schedule) -> float:
-    """The same of a transpose: panels of few rows or columns, and source rows of two elements in place."""
+    """The same of a transpose: few staged rows or columns, and source rows of two elements in place."""
     width = box.width
     if cut.stages_rows:
         rows, columns = cut.tile(box.extents)
@@ -129,7 +129,7 @@ def _short_block_cycles(box: StridedBox, cut: Schedule) -> float:
             return SHORT_BLOCK_CYCLES
         if rows > FEW_ROWS or (cut.stream and width > 1):
             return 0
-        return PANEL_CYCLES.get(width, 0) / rows
+        return STAGED_CYCLES.get(width, 0) / rows
     if cut.short and not cut.stream:
         return PAIRS_CYCLES.get(width, 0) if cut.counts(box.extents)[1] == 2 else 0
     return 0

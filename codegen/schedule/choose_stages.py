@@ -17,8 +17,8 @@ from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.staging import BoxSchedule, SinglePass, Staging, bytes_held
 
-MOST_DENSE_BYTES = 4
-"""Wider elements are staged in panels fast enough."""
+MOST_STAGED_WIDTH = 4
+"""Wider elements are staged fast enough."""
 
 SHORT_PART_BYTES = 8
 """Transposes of source rows up to this length repeatedly read the lines that the rows share."""
@@ -87,7 +87,7 @@ def _is_small(tile_bytes: int) -> bool:
     """Whether tiles of a transpose are too small to be moved on their own, on a cache with many ways.
 
     With 8 ways, they are not: f32 T(16,1) to {0,1:T(16,1)} runs at 1.3 of memcpy, in blocks at 0.5. From
-    {0,1:T(16,1)} to T(6,1), panels run at 0.7 to 1.1, blocks at 0.45 (Zen 4, AVX2 and AVX-512, 2026-11).
+    {0,1:T(16,1)} to T(6,1), tiles run at 0.7 to 1.1, blocks at 0.45 (Zen 4, AVX2 and AVX-512, 2026-11).
     """
     return tile_bytes <= SMALL_TILE_BYTES and machine().first_cache_ways >= MANY_WAYS
 
@@ -98,7 +98,7 @@ def _is_short(moved: BoxSchedule) -> bool:
         return schedule.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
     if schedule.order:
         small = bool(moved.tables) or _is_small(prod(schedule.tile(moved.box.extents)) * width)
-        return schedule.stages_rows and width <= MOST_DENSE_BYTES and small
+        return schedule.stages_rows and width <= MOST_STAGED_WIDTH and small
     if schedule.packed and schedule.stream:
         if schedule.joins_rows or _moves_lines(moved):
             return False

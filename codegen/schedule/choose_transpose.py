@@ -1,7 +1,7 @@
 """Choose the schedule of a copy whose sides are contiguous along different digits.
 
 There are three methods: streamed in place, where tiles are full lines of the destination; streamed from a
-staging buffer, by long result rows or by dense short ones; and stored through the cache.
+block of scratch, with parts of long result rows or with complete short ones; and stored through the cache.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import Joined, Schedule
 from codegen.schedule.staged_block import joined_run
 from codegen.schedule.transpose_blocks import (
-    DENSE_BYTES,
-    PANEL_COLUMNS,
+    STAGED_BYTES,
+    STAGED_COLUMNS,
     block_directives,
     block_for,
     has_short_rows,
@@ -54,19 +54,19 @@ LINE_ROWS_ACROSS = 16
 """Lines across if result rows are one line: tiles with few rows need long rows to amortize their start."""
 
 MANY_WAYS = 12
-"""From this many ways on, an L1 cache holds the source rows of a panel."""
+"""From this many ways on, an L1 cache holds the source rows of a staged tile."""
 
-PANEL_LINES = 2
-"""Lines of each result row in a panel for long rows, on a cache with `MANY_WAYS` (Zen 5, 2026-11)."""
+STAGED_LINES = 2
+"""Lines of each long result row in a staged tile, on a cache with `MANY_WAYS` (Zen 5, 2026-11)."""
 
 NARROW_LINES = 4
-"""Lines of each result row in a panel on a cache with fewer ways.
+"""Lines of each long result row in a staged tile, on a cache with fewer ways.
 
 There are more rows than ways, so their lines are evicted before the next tile of rows, and longer runs of the
 destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
 
 FLAT_BYTES, FLAT_BYTES_OF_FEW = 2, 4
-"""Largest elements for which panels are filled in 16x64 blocks, with 32 registers and with 16.
+"""Largest elements for which staged tiles are filled in 16x64 blocks, with 32 registers and with 16.
 
 A 64x64 block of them has 64 or 32 source rows: more than there are registers, and rows of many pitches share
 L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast).
@@ -77,21 +77,21 @@ LEAST_FILLED = 0.65
 
 68 or 80 rows are 1.3 times as fast that way, 100 and 129 as fast (Zen 4, 2026-11)."""
 
-PANEL_BYTES = 1 << 13
-"""Bytes of a dense panel of part of a digit: it stays in the first cache until it is written (Zen 4, 2026-11:
+PART_BYTES = 1 << 13
+"""Bytes of a staged tile of part of a digit: it stays in the first cache until it is written (Zen 4, 2026-11:
 up to 1.25 times as fast as 128 KiB)."""
 
 PADDED_COLUMNS = 1 << 13
-"""Columns of such a panel if each starts on its own line: 1 MiB."""
+"""Columns of such a tile if each starts on its own line: 1 MiB."""
 
 HEADED_LINES = 16
 """Result rows of at least this many lines are streamed in place even if they begin inside a line. Their ends
 go through the cache. Rows of 4, 8, 16, 32 and 227 lines run at 0.5, 0.8, 1.1, 1.5 and 1.3 to 2.1 times the
-speed of a panel (elements of 2 to 8 bytes, 32 MB, Zen 4, 2026-11)."""
+speed of a staged tile (elements of 2 to 8 bytes, 32 MB, Zen 4, 2026-11)."""
 
 FEW_HEADED_LINES = 2
-"""The same if panels would have fewer columns than a line of the source: packing f32 {0,1:T(8,128)} is 2.1
-times as fast."""
+"""The same if staged tiles would have fewer columns than a line of the source: packing f32 {0,1:T(8,128)} is
+2.1 times as fast."""
 
 SHORT_ROW_LINES = 6
 """Lines of each result row in a tile whose source rows are shorter than a lane."""
@@ -103,7 +103,7 @@ LONG_ROW_BYTES = 2048
 """Result rows of at least this length are staged one by one: the loss at both ends is 1 line in 32."""
 
 SHORT_SOURCE_BYTES = 512
-"""Source runs shorter than this are too small for a panel with two lines per result row."""
+"""Source runs shorter than this are too small for a staged tile with two lines per result row."""
 
 
 def transpose_schedule(
@@ -126,8 +126,8 @@ def _may_be_staged(box: StridedBox, in_place: Schedule) -> bool:
 def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
     """Whether such a transpose is faster through a buffer.
 
-    Short source rows that are joined in a panel are read once: 2.5 to 5 times as fast. Blocks of bytes have
-    64 source rows in place, blocks of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
+    Short source rows that are joined in a staged tile are read once: 2.5 to 5 times as fast. Blocks of bytes
+    have 64 source rows in place, staged ones 16: 12 -> 15 GB/s (Zen 4, 2026-11).
     """
     if in_place.short:
         return not staged.short and len(staged.columns) > 1
@@ -202,8 +202,8 @@ def _finds_lines(box: StridedBox, rows: Axes, columns: Axes) -> bool:
     """
     if len(rows) > 1 or not _takes_flat(box) or size_of(columns) < box.per_line:
         return False
-    panel = _staged(box)
-    narrow = panel is None or size_of(tuple(x for x in box.axes if x.name in panel.columns)) < box.per_line
+    staged = _staged(box)
+    narrow = staged is None or size_of(tuple(x for x in box.axes if x.name in staged.columns)) < box.per_line
     return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.per_line
 
 
@@ -216,18 +216,18 @@ def _staged(box: StridedBox) -> Schedule | None:
     if block is None:
         return None
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
-    fitting = [p for p in prefixes(rows) if size_of(p) * box.width * box.per_line <= DENSE_BYTES]
+    fitting = [p for p in prefixes(rows) if size_of(p) * box.width * box.per_line <= STAGED_BYTES]
     if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.per_line:
-        # A panel of lines would have too few columns; stage a dense part of each result row instead.
+        # A tile of lines would have too few columns; stage a digit of each result row instead.
         rows = fitting[-1]
-        return _dense(box, rows, joined_columns(box, rows), stream=True)
-    if r >= box.per_line and (long or r * box.width * box.per_line > DENSE_BYTES):
+        return _complete_rows(box, rows, joined_columns(box, rows), stream=True)
+    if r >= box.per_line and (long or r * box.width * box.per_line > STAGED_BYTES):
         if block == "64x64" and (_fills_flat(box) or (_crowded(box) and _takes_flat(box))):
             block = "16x64"
-        lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else PANEL_LINES
-        tiles = _tiles(lines * box.per_line, PANEL_COLUMNS)
+        lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else STAGED_LINES
+        tiles = _tiles(lines * box.per_line, STAGED_COLUMNS)
         return _transpose(box, rows, columns, block, *tiles, Stage(), Stream("headed"))
-    return _dense(box, rows, columns, stream=True)
+    return _complete_rows(box, rows, columns, stream=True)
 
 
 def _crowded(box: StridedBox) -> bool:
@@ -237,10 +237,13 @@ def _crowded(box: StridedBox) -> bool:
     return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
-def _dense(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:
-    """Dense panels of as many full column digits as fit, or of a part of the first; None if too short."""
+def _complete_rows(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:
+    """Complete result rows, staged, of as many full column digits as fit, or of a part of the first.
+
+    None if they are too short.
+    """
     run = size_of(rows) * box.width
-    most = max(DENSE_BYTES // run, box.per_line)
+    most = max(STAGED_BYTES // run, box.per_line)
     if columns[0].dst != run:
         most = min(most, PADDED_COLUMNS)
     kept = 1
@@ -253,9 +256,9 @@ def _dense(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Sched
     if block == "64x64" and _fills_flat(box):
         block = "16x64"
     if kept == 1:
-        most = min(most, PANEL_BYTES // run)
+        most = min(most, PART_BYTES // run)
     wide = size_of(columns) if kept > 1 else max(most // box.per_line * box.per_line, box.per_line)
-    if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= DENSE_BYTES:
+    if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= STAGED_BYTES:
         wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
     how = Tile("column", wide), Stage(), Stream("headed" if stream else "aligned")
     cut = _transpose(box, rows, columns, block, *how)
@@ -267,7 +270,7 @@ def _layered(box: StridedBox, cut: Schedule, rows: Axes, columns: Axes) -> Sched
     row_bytes, in_order = size_of(rows) * box.width, size_of(rows) < cut.lanes["row"]
     run, _ = joined_run(row_bytes, [(x.extent, x.dst) for x in columns], in_order=in_order)
     layers = next((x for x in box.axes if x.dst == run and x not in (*rows, *columns)), None)
-    most = min(DENSE_BYTES // (row_bytes * size_of(columns)), LAYERED_BYTES // run)
+    most = min(STAGED_BYTES // (row_bytes * size_of(columns)), LAYERED_BYTES // run)
     if layers is None or most < 2:
         return cut
     tile = Tile("layer", min(most, layers.extent))
@@ -292,7 +295,7 @@ def _cached(box: StridedBox) -> Schedule | None:
     if block is None:
         return None
     if size_of(rows) < side:
-        return _dense(box, rows, columns, stream=False)
+        return _complete_rows(box, rows, columns, stream=False)
     if block == "64x64" and not box.converts and not _needs_wide_blocks(box):
         sparse = box.width == 1 and _filled(size_of(rows), side) < LEAST_FILLED and _takes_flat(box)
         block = "16x64" if sparse else "64x16"
@@ -300,7 +303,7 @@ def _cached(box: StridedBox) -> Schedule | None:
 
 
 def _fills_flat(box: StridedBox) -> bool:
-    """Whether panels are filled in blocks of few source rows."""
+    """Whether staged tiles are filled in blocks of few source rows."""
     most = FLAT_BYTES if machine().registers >= MANY_REGISTERS else FLAT_BYTES_OF_FEW
     return box.width <= most and _takes_flat(box)
 

@@ -99,7 +99,7 @@ class CopyNest(Directed):
         """The loops that threads may share, outermost first.
 
         Each call runs some entries of a table. Other nests in bits have one thread, since iterations may
-        share bytes. Tiles that go through a panel of long rows complete the lines of the tiles before them.
+        share bytes. Staged parts of result rows complete the lines of the parts before them.
         """
         if self.entries or self.obeying(Gather):
             return ("entry",)

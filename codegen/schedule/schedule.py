@@ -135,7 +135,7 @@ class Schedule(Looped):
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The axis of which its panels have several iterations, if there is one."""
+        """The axis of which its staged tiles have several iterations, if there is one."""
         return self.joined("layer")
 
     @property
@@ -145,7 +145,7 @@ class Schedule(Looped):
 
     @property
     def together(self) -> int:
-        """Layers per panel."""
+        """Layers per tile."""
         return next((int_size(x.size) for x in self.tiles("layer")), 1)
 
     def changed(self, *directives: Directive, without: tuple[type[Directive], ...] = ()) -> Schedule:
@@ -163,7 +163,7 @@ class Schedule(Looped):
         return prod(extents[x] for x in self.rows), prod(extents[x] for x in self.columns)
 
     def tile(self, extents: Mapping[str, int], *, strips: bool = False) -> tuple[int, int]:
-        """Rows and columns of a tile or panel; with `strips`, of the caller's super-vectors.
+        """Rows and columns of a tile; with `strips`, of the caller's super-vectors.
 
         An axis without tiles counts whole. Tiles and super-vectors of the same size share one level.
         """

@@ -13,11 +13,11 @@ from codegen.schedule.directives import Directive, LanesBeyond, Tail, Vectorize
 MOST_JOINED = 1 << 14
 """Maximum number of rows or columns in one table: 128 KiB."""
 
-PANEL_COLUMNS = 256
-"""Columns of a panel that is staged by long result rows."""
+STAGED_COLUMNS = 256
+"""Columns of a staged tile with parts of long result rows."""
 
-DENSE_BYTES = 1 << 17
-"""Bytes of a panel that is staged by short result rows."""
+STAGED_BYTES = 1 << 17
+"""Bytes of a staged tile with complete result rows."""
 
 SPECIAL_BYTES = 1 << 13
 """Boxes smaller than this, mostly at edges, are not worth separate kernels of 16x64 blocks and short rows.

@@ -12,8 +12,8 @@ from codegen.schedule.directives import Ahead, Diagonal, PrefetchTile, Reorder, 
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS
-from codegen.schedule.transpose_tiles import MOST_PANEL_LINES, given_size, panel_tiles, tiles_of_lines
+from codegen.schedule.transpose_blocks import STAGED_BYTES, STAGED_COLUMNS
+from codegen.schedule.transpose_tiles import MOST_STAGED_LINES, given_size, tiles_of_lines, tiles_of_rows
 
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
@@ -24,7 +24,7 @@ time, but up to 8 % with narrower elements in cache (Zen 4, 2026-11)."""
 
 MANY_REGISTERS = 32
 """With fewer vector registers, blocks spill, and columns that wait for the address of the one before cost 1.1
-times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
+times as much time in staged tiles of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
 def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
@@ -32,7 +32,7 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     if when.tile:
         cut = _in_tiles(box, cut, *when.tile)
     others = [x for x in box.axes if x.name not in cut.inner]
-    find, order = (panel_tiles, _with_panel_loops) if cut.stages_rows else (tiles_of_lines, _with_loops)
+    find, order = (tiles_of_rows, _with_loops_of_rows) if cut.stages_rows else (tiles_of_lines, _with_loops)
     tiles = find(box, cut, others, when)
     cut = order(
         box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, when.threads
@@ -61,8 +61,8 @@ def _with_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int
     Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
     tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
     first loop has too few iterations for all threads, the one with most comes first. Where long rows are
-    staged, the tiles of rows of a panel follow each other: the bytes after the last full line of a result row
-    wait in the panel for the next tile.
+    staged, the tiles of rows follow each other: the bytes after the last full line of a result row
+    wait in scratch for the next tile.
     """
     (rows, columns), steps = cut.counts(box.extents), _steps(others)
     (row, *_), across = cut.tiles("row"), cut.tiles("column")[:1]
@@ -98,28 +98,28 @@ def in_blocks(
     return cut.changed(order, *[Diagonal()] * diagonal, without=(Diagonal,))
 
 
-def _with_panel_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
-    """The same for panels of short result rows; a loop over one panel is innermost."""
+def _with_loops_of_rows(box: StridedBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
+    """The same for staged tiles of complete result rows; a loop over one tile is innermost."""
     steps, (_, columns), (_, wide) = _steps(others), cut.counts(box.extents), cut.tile(box.extents)
     for x in cut.tiles("layer"):
         layers = box.axis(*cut.layers)
         steps[x.index] = abs(layers.src) * cut.together, -(-layers.extent // cut.together)
-    panels = -(-columns // wide)
-    steps[cut.tiles("column")[0].index] = wide * box.source_width if panels > 1 else 0, panels
+    tiles = -(-columns // wide)
+    steps[cut.tiles("column")[0].index] = wide * box.source_width if tiles > 1 else 0, tiles
     requests = PrefetchTile(_requests(min(wide, columns) * box.source_width))
     cut = cut.changed(Stage(separate=machine().registers < MANY_REGISTERS), requests)
     return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
 
 
 def _in_tiles(box: StridedBox, cut: Schedule, rows: int, columns: int) -> Schedule:
-    """The cut in tiles of the caller's size, as far as panels stay in cache; those of joined digits stay."""
+    """The cut in tiles of the caller's size, as far as the cache holds them; those of joined digits stay."""
     side = box.per_line
     if cut.stages_rows:
-        most = DENSE_BYTES // (cut.counts(box.extents)[0] * box.width) // side
+        most = STAGED_BYTES // (cut.counts(box.extents)[0] * box.width) // side
         tile = Tile("column", min(-(-columns // side), max(most, 1)) * side)
         return cut if len(cut.columns) > 1 or cut.layers else cut.changed(tile)
     if cut.staged:
-        rows, columns = min(rows, MOST_PANEL_LINES * side), min(columns, PANEL_COLUMNS)
+        rows, columns = min(rows, MOST_STAGED_LINES * side), min(columns, STAGED_COLUMNS)
     return cut.changed(Tile("row", rows), Tile("column", columns))
 
 
@@ -142,10 +142,10 @@ def _in_order(
 
 
 def _requests(row_bytes: int) -> int:
-    """Lines to prefetch per line written, for source rows of a panel: short ones touch more than they fill.
+    """Lines to prefetch per line written, for source rows of a tile: short ones touch more than they fill.
 
     Rounded up, at least 2: the partial lines at both ends of a run request none, and the rows at the end of a
-    panel would be left (u32 [4000,28,80] (0,2,1), Zen 4, 2026-11: 0.57 of memcpy with 1, 0.85 with 2).
+    tile would be left (u32 [4000,28,80] (0,2,1), Zen 4, 2026-11: 0.57 of memcpy with 1, 0.85 with 2).
     """
     touched = -(-row_bytes // LINE_BYTES) + 1
     return -(-touched * LINE_BYTES // row_bytes)

@@ -8,12 +8,12 @@ from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.conditions import LOOPS_END, Conditions
 from codegen.schedule.directives import Tile
 from codegen.schedule.schedule import Schedule, VectorSize
-from codegen.schedule.transpose_blocks import DENSE_BYTES, PANEL_COLUMNS, size_of
+from codegen.schedule.transpose_blocks import STAGED_BYTES, STAGED_COLUMNS, size_of
 
-MOST_PANEL_LINES = 16
-"""Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
+MOST_STAGED_LINES = 16
+"""Maximum lines of each result row in a staged tile of the caller's size, which the second cache holds."""
 
-PANEL_ENDS = "a panel in cache has no more"
+STAGED_ENDS = "a tile in cache has no more"
 """Why super-vectors of a transpose are smaller than requested."""
 
 TILES_PER_THREAD = 4
@@ -23,10 +23,10 @@ MOST_EVEN = 4
 """The most tiles in a direction that are made even; a narrow last one matters little among more."""
 
 
-def panel_tiles(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:
-    """Panels of short result rows, which are sized by their columns, or by joined digits and layers.
+def tiles_of_rows(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:
+    """Tiles of complete result rows, which are sized by their columns, or by joined digits and layers.
 
-    Super-vectors have all rows; those of complete source rows, which are shorter than a lane, are a panel.
+    Super-vectors have all rows; those of complete source rows, which are shorter than a lane, are a tile.
     The arguments are those of `tiles_of_lines`.
     """
     (rows, columns), (_, wide), together = cut.counts(box.extents), cut.tile(box.extents), cut.together
@@ -43,7 +43,7 @@ def panel_tiles(box: StridedBox, cut: Schedule, others: list[Axis], when: Condit
         unit = cut.lanes["column"]
         strip = _rounded(_pair(when.size)[1], unit)
         if len(cut.columns) == 1 and not cut.layers:
-            most = max(DENSE_BYTES // (rows * box.width) // unit * unit, unit)
+            most = max(STAGED_BYTES // (rows * box.width) // unit * unit, unit)
             strip = min(strip, most)
             wide = min(_rounded(wide, strip), most // strip * strip)
         strips = (Tile("column", strip, "strip"),) if strip < wide else ()
@@ -52,11 +52,11 @@ def panel_tiles(box: StridedBox, cut: Schedule, others: list[Axis], when: Condit
 
 
 def tiles_of_lines(box: StridedBox, cut: Schedule, others: list[Axis], when: Conditions) -> tuple[Tile, ...]:
-    """Tiles that are stored in place, or go through panels of long result rows, rounded up to full lines.
+    """Tiles that are stored in place, or are staged with parts of result rows, rounded up to full lines.
 
-    Tiles without a panel are literals of the kernel. They are not made even if the caller gives their size
-    or that of super-vectors. They contain super-vectors that fit in them; larger super-vectors contain tiles.
-    There are enough tiles for all threads.
+    They are literals of the kernel. They are not made even if the caller gives their size or that of
+    super-vectors. They contain super-vectors that fit in them; larger super-vectors contain tiles. There are
+    enough tiles for all threads.
 
     others  the axes that are neither rows nor columns nor layers
     """
@@ -87,7 +87,7 @@ def _super_vectors(
     box: StridedBox, cut: Schedule, tile: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Super-vectors of a size, rounded up to full blocks, and the tiles that contain them or are in them."""
-    lanes, most = cut.lanes, (MOST_PANEL_LINES * box.per_line, PANEL_COLUMNS)
+    lanes, most = cut.lanes, (MOST_STAGED_LINES * box.per_line, STAGED_COLUMNS)
     rows, columns = _rounded(size[0], box.per_line if cut.staged else lanes["row"]), lanes["column"]
     rows = min(rows, most[0]) if cut.staged else rows
     if cut.short:
@@ -111,7 +111,7 @@ def given_size(box: StridedBox, cut: Schedule, when: Conditions) -> str:
     sides = tuple(zip(became, counts, _pair(when.size), strict=True))
     limit = LOOPS_END if any(count < each for _, count, each in sides) else ""
     if any(strip < min(count, each) for strip, count, each in sides):
-        limit = PANEL_ENDS
+        limit = STAGED_ENDS
     return when.became(became, limit)
 
 

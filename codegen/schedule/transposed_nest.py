@@ -69,7 +69,7 @@ def _digits(loop: Loop, side: Side) -> list[tuple[int, int]]:
 def _check_blocks(nest: CopyNest) -> None:
     """Blocks are full, except that those of source rows shorter than a lane have a lane of each.
 
-    Panels have as many rows as there are, and parts of one digit are full blocks.
+    Staged tiles of complete rows have as many as there are, and parts of one digit are full blocks.
     """
     row, column, lanes = nest.axis("row"), nest.axis("column"), nest.lanes
     fits = nest.short or int_size(column.extent) >= lanes["column"]
