@@ -95,9 +95,23 @@ EMITTED_CODE = (
     Mutant(
         "last-tile-too-narrow",
         "The last tile that is staged holds fewer columns than a block, which then begins before it.",
-        'before.append(let("column_first", least(tile.first, latest)))',
-        'before.append(let("column_first", tile.first))',
+        'before.append(let("column_first", least(first_iteration(tile), latest)))',
+        'before.append(let("column_first", first_iteration(tile)))',
         ("test_proofs", "test_large"),
+    ),
+    Mutant(
+        "short-run-overtakes-line",
+        "A run that ends before its first line is stored up to the line.",
+        "head: Value = IndexValue(least(to_line(out), count))",
+        "head: Value = up",
+        ("test_proofs", "test_schedules"),
+    ),
+    Mutant(
+        "last-tile-not-counted",
+        "A loop that counts tiles of a size that is an argument leaves out a last one with fewer iterations.",
+        "quotient(plus(*loop.upper, tile.size, -1), tile.size)",
+        "quotient(plus(*loop.upper), tile.size)",
+        ("test_goldens", "test_large"),
     ),
     Mutant(
         "short-run-overshoots",
@@ -224,8 +238,8 @@ LOOPS = (
     Mutant(
         "tile-ends-early",
         "The last iteration of each tile is missing.",
-        "return index_symbol(first), plus(first, times(levels[-1].size, loop.step // loop.size))",
-        "return index_symbol(first), plus(first, times(levels[-1].size - 1, loop.step // loop.size))",
+        "return first, plus(first, times(levels[-1].size, loop.step // loop.size))",
+        "return first, plus(first, times(levels[-1].size - 1, loop.step // loop.size))",
         ("passes/test_tile",),
     ),
     Mutant(
