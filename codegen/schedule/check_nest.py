@@ -96,6 +96,11 @@ def _first(nest: CopyNest, kind: type[D]) -> D | None:
     return next(iter(nest.obeying(kind)), None)
 
 
+def _layers(nest: CopyNest) -> list[str]:
+    """The loops of a transpose over several tiles of a stage."""
+    return [x.axis for x in nest.others if x not in nest.around]
+
+
 def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: outer ones, then layers, then inner tiles, then the loops of a block."""
     order, *others = nest.obeying(Reorder)
@@ -104,7 +109,7 @@ def _check_order(nest: CopyNest) -> None:
     levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
     blocks = ["row"] if nest.short else ["row", "column"]
     check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)
-    layers = [x.axis for x in nest.others if x not in nest.around]
+    layers = _layers(nest)
     inner = sorted((name for name in nest.order if name not in nest.outer), key=lambda x: x not in layers)
     if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
         first = " and ".join(["the outermost tiles", *layers])
@@ -142,7 +147,7 @@ def _check_blocks(nest: CopyNest) -> None:
 
 def _check_stage(nest: CopyNest) -> None:
     """Tiles go through scratch with lines of result rows, and follow each other, or with complete rows."""
-    stage, layers = _first(nest, Stage), [x.axis for x in nest.others if x not in nest.around]
+    stage, layers = _first(nest, Stage), _layers(nest)
     if not nest.tiles("row") and not nest.staged:
         refuse('expected tiles of rows, such as Tile("row", 64)')
     for axis in layers:
@@ -290,7 +295,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         for x in directives:
             if _belongs_to_copy(x) and x not in own.values():
                 refuse(f"this copy does not take {x}", x)
-        if (own or nest.others != nest.around) and made.lanes != nest.lanes:
+        if (own or _layers(nest)) and made.lanes != nest.lanes:
             needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
             refuse(f"this copy needs {needed}", _first(made, Vectorize))
         if not nest.order:
@@ -306,10 +311,10 @@ def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
     blocks, around = ["row"] if nest.short else ["row", "column"], [x.axis for x in nest.around]
     missing: list[Directive] = [Tail(axis, "clamp") for axis in blocks if made.tail(axis) is None]
     if not made.order:
-        outer, strips = made.outer_tiles, [x for x in made.obeying(Tile) if x not in made.outer_tiles]
-        layers = [x.axis for x in nest.others if x.axis not in around]
-        outer_first = (x.index for x in made.obeying(Tile) if x in outer)
-        missing = [Reorder((*around, *outer_first, *layers, *(x.index for x in strips), *blocks)), *missing]
+        tiles = [x for x in made.obeying(Tile) if x in made.outer_tiles]
+        strips = [x.index for x in made.obeying(Tile) if x not in tiles]
+        outer = *around, *(x.index for x in tiles), *_layers(nest)
+        missing = [Reorder((*outer, *strips, *blocks)), *missing]
     return replace(made, directives=(*made.directives, *missing))
 
 
