@@ -1,4 +1,4 @@
-"""Result rows that are not aligned to lines: they go through scratch, which is drained in full lines.
+"""Runs of the destination that are not aligned to lines: they go through scratch, and leave it in full lines.
 
 In scratch each row follows a spare line, which holds the bytes that do not fill a line yet.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,22 +11,27 @@ from hypothesis import given
 
 from codegen.analysis.ranges import check_disjoint, check_range
 from codegen.frontend.box_copy import box_copy, copied_box
-from codegen.ir.strided_box import Element
+from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.maps.refine import Box, Digit, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.passes.make_nest import make_nest
 from codegen.pipeline.verify import (
     check_box_bounds,
     check_injective,
     check_pair_tree,
     check_probes,
     check_regrouping,
+    check_stage,
     check_tree,
     check_volumes,
     verify_box,
     verify_copy,
 )
+from codegen.schedule.choose_transpose import transpose_schedule
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
@@ -133,6 +139,68 @@ def test_3_bounds(tiled: BoxedCopy, side: str) -> None:
 def box(digits: tuple[Digit, ...], tables: tuple[PairTable, ...] = ()) -> Box:
     """Some digits of a copy."""
     return Box(0, 0, digits, tuple("ij"[: len(digits)]), tables, (0,) * len(digits))
+
+
+def staged_columns() -> CopyNest:
+    """Five rows of 6 x 7 columns, which scratch holds together; each 7 begin anywhere in the destination."""
+    axes = Axis("j", 7, 2, 10), Axis("i", 6, 14, 96), Axis("row", 5, 84, 2)
+    box = StridedBox(axes, 0, 0, Element("u16", 16), Element("u16", 16))
+    found = transpose_schedule(box, stream=True)
+    assert found is not None
+    nest = make_nest(box, found)
+    assert nest.staged_block is not None
+    assert nest.staged_block.runs is not None
+    return nest
+
+
+def with_block(**changes: object) -> Callable[[CopyNest], CopyNest]:
+    """Nests with another block."""
+
+    def changed(nest: CopyNest) -> CopyNest:
+        assert nest.staged_block is not None
+        return replace(nest, staged_block=replace(nest.staged_block, **changes))  # type: ignore[arg-type]
+
+    return changed
+
+
+def without_more_rows(nest: CopyNest) -> CopyNest:
+    row = nest.axis("row")
+    assert row.src_table is not None
+    alone = replace(row, src_table=replace(row.src_table, more=0))
+    return replace(nest, loops=tuple(alone if x is row else x for x in nest.loops))
+
+
+STAGED_REACH = 0, 5 * 84, 0, 5 * 96 + 70
+
+
+def test_3_staged_tiles() -> None:
+    check_stage(staged_columns(), (0, 0), STAGED_REACH)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_more_rows, r"registers read \d+ rows"),
+        (with_block(size_bytes=6 * 128), "scratch"),
+        (with_block(runs=OffsetTable(((6, 97),))), "destination"),
+        (with_block(runs=OffsetTable(((6, 95),))), "6 runs of 7 columns"),
+        (with_block(staged_runs=OffsetTable(((6, 64),))), "6 runs of 7 columns"),
+        (with_block(run_columns=6), "6 runs of 6 columns"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_3_broken_stages(change: Callable[[CopyNest], CopyNest], message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        check_stage(change(staged_columns()), (0, 0), STAGED_REACH)
+
+
+@pytest.mark.parametrize(("side", "message"), [(1, "source"), (3, "destination")])
+def test_3_stages_beyond_the_box(side: int, message: str) -> None:
+    reach = [*STAGED_REACH]
+    reach[side] -= 1
+    low_src, stop_src, low_dst, stop_dst = reach
+    with pytest.raises(KernelError, match=message):
+        check_stage(staged_columns(), (0, 0), (low_src, stop_src, low_dst, stop_dst))
 
 
 def test_4_destination_written_twice() -> None:
