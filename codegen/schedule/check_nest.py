@@ -167,10 +167,12 @@ def _check_stage(nest: CopyNest) -> None:
         return
     if stage.separate:
         refuse(f"expected Stage() for tiles of rows, got {stage}", stage)
-    tile, order = nest.tiles("row")[0], _first(nest, Reorder)
+    tile, order, width = nest.tiles("row")[0], _first(nest, Reorder), nest.target.bits // 8
+    if int_size(nest.axis("row").extent) * width < LINE_BYTES:
+        refuse(f"expected Stage without tiles of result rows that are shorter than a line, got {tile}", tile)
     if nest.outer[-1] != tile.index or len(nest.outer) == 1:
         refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
-    if int_size(tile.size) * (nest.target.bits // 8) % LINE_BYTES:
+    if int_size(tile.size) * width % LINE_BYTES:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
 
 

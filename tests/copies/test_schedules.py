@@ -435,6 +435,24 @@ def test_tiles_have_any_number_of_layers() -> None:
         np.testing.assert_array_equal(z, x)
 
 
+def test_staged_parts_of_rows_have_a_line() -> None:
+    own = tj.explain(np.zeros((4000, 12), np.uint16), SHORT_ROWS.T).directives
+    lanes = re.search(r"Vectorize\([^)]*\)", own)
+    assert lanes is not None
+    for rows in (12, 32, 40):
+        x = np.arange(rows * 4000, dtype=np.uint16).reshape(rows, 4000)
+        out = np.zeros((4000, rows + 9), np.uint16)
+        tiles = 'Tile("row", 32), Tile("column", 64), Reorder("column_tile", "row_tile", "column", "row")'
+        schedule = f'{tiles}, {lanes[0]}, Stage(), Stream("headed")'
+        if rows < 32:
+            with pytest.raises(tj.ScheduleError, match="rows that are shorter than a line"):
+                tj.copyto(out[:, :rows], x.T, schedule=schedule)
+            continue
+        tj.copyto(out[:, :rows], x.T, schedule=schedule)
+        np.testing.assert_array_equal(out[:, :rows], x.T)
+        assert not out[:, rows:].any()
+
+
 def test_layers_are_around_strips() -> None:
     x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
     z = np.zeros(x.shape, np.uint8)
