@@ -53,23 +53,26 @@ def transposed(others: list[str], itemsize: int, random: Random) -> str:
     rows, columns = random.choice([(line, lane), (lane, line), (line, line)])
     tall, wide = rows * random.randint(1, 9), columns * random.randint(1, 9)
     stage = random.random() < 0.4
-    order = ORDERS[1] if stage else random.choice(ORDERS)
+    complete = stage and random.random() < 0.5
+    order = ORDERS[1][: 2 - complete] if stage else random.choice(ORDERS)
     outer = [*others, *order]
     if others and random.random() < 0.5:
-        outer = [order[0], *others, order[1]]
+        outer = [order[0], *others, *order[1:]]
     blocks = random.choice([("row", "column"), ("column", "row")])
-    how = [f'Tile("row", {tall})', f'Tile("column", {wide})']
+    how = [f'Tile("row", {tall})'] * (not complete) + [f'Tile("column", {wide})']
     inner: list[str] = []
-    if random.random() < 0.3:
+    if random.random() < 0.3 and not complete:
         how.append(f'Tile("row", {rows * random.choice([1, 2])}, level="strip")')
         inner = ["row_strip"]
     loops = ", ".join(f'"{name}"' for name in (*outer, *inner, *blocks))
     how.append(f"Reorder({loops})")
     how += [f'Parallel("{random.choice(outer)}")'] * (random.random() < 0.4)
     streams = stage or random.random() < 0.4
-    how += ["Stage()"] * stage
-    how += [f'Stream("{"headed" if stage else random.choice(["given", "headed"])}")'] * streams
-    how += ["PrefetchTile()"] * (streams and random.random() < 0.7)
+    how += [f"Stage({random.choice(['', 'separate=True']) if complete else ''})"] * stage
+    forms = ["headed", "aligned"] if complete else ["headed"] if stage else ["given", "headed"]
+    how += [f'Stream("{random.choice(forms)}")'] * streams
+    lines = f"lines={random.randrange(4)}" if complete else ""
+    how += [f"PrefetchTile({lines})"] * (streams and random.random() < 0.7)
     how += ["Diagonal()"] * (blocks == ("column", "row") and random.random() < 0.3)
     how += ["Ahead(256)"] * (random.random() < 0.2)
     how += [f"Vectorize(row={rows}, column={columns})", 'Tail("row", "clamp")', 'Tail("column", "clamp")']
