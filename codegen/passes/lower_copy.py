@@ -91,7 +91,7 @@ def _around(nest: CopyNest, body: Body) -> Body:
     """
     loops = *nest.around, *viewed(nest)
     chunks = any(x.src_table for x in nest.loops)
-    opaque = bool(nest.order) or nest.goes_back or (nest.stream and chunks)
+    opaque = nest.transposes or nest.goes_back or (nest.stream and chunks)
     bases = ["_entry" if nest.entries else "", *(f"_{x.axis}" for x in loops)]
     for k, x in reversed(list(enumerate(loops))):
         views = _views(nest, x, bases[k], opaque=opaque or k < len(loops) - 1)
@@ -103,7 +103,7 @@ def _views(nest: CopyNest, around: Loop, base: str, *, opaque: bool) -> list[Sta
     """The views of both sides in one iteration of a loop; `base` is the suffix of the views around it."""
     sides = [("dst", around.dst)] if not nest.requests else []
     sides += [("src", around.src)] if not nest.fills else []
-    if nest.order:
+    if nest.transposes:
         sides.reverse()
     return [
         View(f"{side}_{around.axis}", f"{side}{base}", times(around.axis, stride), opaque)

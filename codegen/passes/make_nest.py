@@ -47,7 +47,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         box.entries,
         unit_bits,
     )
-    return shared_among_threads(with_tables(nest) if nest.order else nest)
+    return shared_among_threads(with_tables(nest) if nest.transposes else nest)
 
 
 def _loop(axis: Axis, scale: int) -> Loop:

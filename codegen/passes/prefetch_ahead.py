@@ -30,7 +30,7 @@ def prefetch_ahead(function: Function, nest: CopyNest) -> Function:
         if not isinstance(node, For) or any(isinstance(x, For) for x in node.body):
             return (node,)
         found = [load for load in _loads(node.body) if load.shape]
-        moves = _is_stored(node.body, nest) if nest.order else node.index == nest.loops[0].axis
+        moves = _is_stored(node.body, nest) if nest.transposes else node.index == nest.loops[0].axis
         return (_with(node, _request(found[0], node.body, distance)),) if found and moves else (node,)
 
     return replace(function, body=rewrite_body(function.body, prefetched))

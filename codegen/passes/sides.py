@@ -37,4 +37,4 @@ def first_sides(nest: CopyNest) -> Sides:
 
 def viewed(nest: CopyNest) -> tuple[Loop, ...]:
     """The inner loops that view both sides, as the outer ones do: those around the blocks of a transpose."""
-    return tuple(x for x in nest.loops if nest.order and x.axis not in nest.lanes)
+    return tuple(x for x in nest.loops if nest.transposes and x.axis not in nest.lanes)

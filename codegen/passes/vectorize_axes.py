@@ -37,7 +37,7 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     A loop that has fewer iterations than a super-vector runs narrower ones only, and one that has exactly as
     many as one of them becomes its body. Super-vectors go past the cache where single elements did.
     """
-    if nest.order:
+    if nest.transposes:
         return replace(function, body=vectorize_tiles(function.body, nest))
 
     def widened(node: Statement) -> Body:

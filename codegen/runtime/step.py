@@ -58,7 +58,7 @@ class Step:
     @property
     def loop_stride(self) -> int:
         """Destination stride of the outer loop that threads share, in units; 0 if they share another one."""
-        around = () if self.nest.order else self.nest.around
+        around = () if self.nest.transposes else self.nest.around
         return next((int_size(x.dst) for x in around if x.axis == self.nest.shared), 0)
 
     @property

@@ -56,7 +56,7 @@ def candidates(box: StridedBox, when: Conditions) -> tuple[Schedule, ...]:
     first, plain = choose(box, when), choose(box, when, shuffles=False)
     if box.source is None or box.entries:
         return (first,)
-    found = (_transposes if plain.order else _inner_loops)(box, plain, when)
+    found = (_transposes if plain.transposes else _inner_loops)(box, plain, when)
     shuffle = None if when.size else shuffle_beside(box, plain, when)
     shuffles = [shuffle] if shuffle else []
     return tuple(dict.fromkeys([first, plain, *shuffles, *found]))[:MOST_CANDIDATES]

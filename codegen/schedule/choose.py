@@ -80,7 +80,7 @@ def simplest(box: StridedBox) -> Schedule:
 
 def misaligned(schedule: Schedule, box: StridedBox, when: Conditions) -> Schedule | None:
     """The schedule for a destination that does not begin a line; None if it is the same."""
-    if schedule.order:
+    if schedule.transposes:
         return misaligned_transpose(schedule, box, when)
     is_whole = not schedule.joined("groups") and not schedule.cuts and not when.size
     if not schedule.stream or schedule.packed != "src" or not is_whole:

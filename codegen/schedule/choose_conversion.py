@@ -97,4 +97,4 @@ def conversion_staging(copy: SinglePass, digits: Sequence[Digit], starts: tuple[
 def _may_gain(widths: tuple[int, int], schedules: Sequence[Schedule], footprint: int) -> bool:
     """Whether elements of a large copy become narrower and are transposed past the cache."""
     narrows = footprint >= LEAST_CONVERTED_BYTES and widths[1] < widths[0]
-    return narrows and bool(schedules) and all(x.order and x.stream for x in schedules)
+    return narrows and bool(schedules) and all(x.transposes and x.stream for x in schedules)

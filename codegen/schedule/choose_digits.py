@@ -150,7 +150,7 @@ def _evicts_lines(moved: BoxSchedule) -> bool:
 
 def staged_cycles(reads: Sequence[BoxSchedule], writes: Sequence[BoxSchedule]) -> float:
     """Cycles per 16 bytes of both stages."""
-    scatters = any(x.schedule.order for x in writes)
+    scatters = any(x.schedule.transposes for x in writes)
     return _mean_cycles(reads) + _mean_cycles(writes) * (SCATTERED if scatters else 1)
 
 
@@ -166,7 +166,7 @@ def _cycles(moved: BoxSchedule) -> float:
     found = cycles_of(moved.box, moved.schedule)
     if found:
         return found
-    if moved.schedule.order:
+    if moved.schedule.transposes:
         return TRANSPOSE_CYCLES.get(moved.box.width, MOVE_CYCLES) / _filled(moved)
     return RUN_CYCLES if moved.schedule.moves_bytes else MOVE_CYCLES
 

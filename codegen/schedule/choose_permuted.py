@@ -108,7 +108,7 @@ def goes_in_periods(boxes: Sequence[BoxSchedule], *, packs: bool) -> bool:
 def _copies_lines(schedule: Schedule) -> bool:
     """Whether runs or chunks are copied a line at a time."""
     has_table = not schedule.loops or any(x.table for x in schedule.loops)
-    return schedule.moves_bytes or (bool(schedule.lanes) and not schedule.order and has_table)
+    return schedule.moves_bytes or (bool(schedule.lanes) and not schedule.transposes and has_table)
 
 
 def packing_tile(itemsize: int) -> tuple[int, int]:

@@ -103,7 +103,7 @@ def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
     These are measured, from the second cache (Zen 4, 2026-11).
     """
     width, extents = box.width, box.extents
-    if schedule.order:
+    if schedule.transposes:
         return _short_block_cycles(box, schedule)
     if schedule.moves_bytes and box.source and not schedule.obeying(Request):
         run = prod(extents[name] for name in schedule.inner) * width

@@ -77,7 +77,7 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
     That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
     """
     cut, box = largest.schedule, largest.box
-    if largest.tables or not cut.order or cut.short or not cut.stream:
+    if largest.tables or not cut.transposes or cut.short or not cut.stream:
         return False
     narrow = cut.lanes["column"] <= max(LANE_BYTES // largest.width, 1)
     return narrow and _is_small(prod(cut.counts(box.extents)) * largest.width)
@@ -96,7 +96,7 @@ def _is_short(moved: BoxSchedule) -> bool:
     schedule, width = moved.schedule, moved.width
     if schedule.short:
         return schedule.counts(moved.box.extents)[1] * width <= SHORT_PART_BYTES
-    if schedule.order:
+    if schedule.transposes:
         small = bool(moved.tables) or _is_small(prod(schedule.tile(moved.box.extents)) * width)
         return schedule.stages_rows and width <= MOST_STAGED_WIDTH and small
     if schedule.packed and schedule.stream:

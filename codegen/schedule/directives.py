@@ -339,6 +339,11 @@ class Directed:
         return self.staged and not self.tiles("row")
 
     @property
+    def transposes(self) -> bool:
+        """Whether registers transpose blocks: super-vectors have some of the iterations of two loops."""
+        return self.short or sum(self.tail(axis) is not None for axis in self.lanes) > 1
+
+    @property
     def short(self) -> bool:
         """Whether source rows are shorter than a lane."""
         return bool(self.obeying(LanesBeyond))

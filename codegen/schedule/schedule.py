@@ -84,7 +84,7 @@ class Looped(Directed):
     @property
     def packed(self) -> PackedSide:
         """The side on which short rows are packed together, if registers interleave them; else ""."""
-        if self.order or not self.lanes or not self.joined("row"):
+        if self.transposes or not self.lanes or not self.joined("row"):
             return ""
         return "dst" if self.loops[0].name == "column" else "src"
 
