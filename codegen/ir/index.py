@@ -227,6 +227,8 @@ def add_indices(a: Index, b: Index) -> Index:
     """The sum of two expressions."""
     if isinstance(a, Affine) and isinstance(b, Affine):
         return a + b
+    if a == Affine():
+        return b
     (first, one), (second, two) = _parts(a), _parts(b)
     return Sum((*first, *second), one + two)
 

@@ -15,7 +15,7 @@ from codegen.passes.loop_bounds import trips
 from codegen.passes.new_names import NewNames
 
 
-def to_line(buffer: str) -> Index:
+def to_line(buffer: Term) -> Index:
     """The bytes from an address to the first line that begins there or after it."""
     return rest(times(buffer, -1), LINE_BYTES)
 

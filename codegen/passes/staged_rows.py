@@ -34,7 +34,7 @@ def through_scratch(node: For, nest: CopyNest) -> For:
 
     Several groups of rows are staged at the same time: see `staged_groups`.
     """
-    (long, short), sides, (count,) = nest.loops, sides_of(nest), node.upper
+    (long, short), sides, (first,), (last,) = nest.loops, sides_of(nest), node.lower, node.upper
     rows, lanes = nest.lanes[short.axis], nest.lanes[long.axis]
     width, packed = nest.target.bits // 8, int_size(long.src)
     size, lines = CHUNK_BYTES // width, packed // width  # lines of CHUNK_BYTES that the next chunk reads
@@ -43,15 +43,15 @@ def through_scratch(node: For, nest: CopyNest) -> For:
         "dst_row",
         "held",
         "chunk_bytes",
-        (compare("chunk", "eq", 0), compare(plus("chunk", "chunk_rows"), "eq", count)),
+        (compare("chunk", "eq", first), compare(plus("chunk", "chunk_rows"), "eq", last)),
     )
     next_chunk = Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES)))
     result = plus(times(short.axis, short.dst), times("chunk", width))
     return loop(
         "chunk",
-        0,
-        minus(count, lanes - 1),
-        *chunk_rows("chunk_rows", minus(count, "chunk"), size, lanes),
+        first,
+        minus(last, lanes - 1),
+        *chunk_rows("chunk_rows", minus(last, "chunk"), size, lanes),
         let("chunk_bytes", times("chunk_rows", width)),
         View("src_chunk", sides.src, times("chunk", packed), opaque=True),
         filling(nest, Sides(ROWS, "src_chunk"), index_of(0), index_of("chunk_rows")),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
+from codegen.ir.building import compare, least, let, minus, multiple, plus, rest, times
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Affine, FloorDiv, Index, index_symbol, substitute_index
+from codegen.ir.index import FloorDiv, Index, index_symbol, substitute_index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Compare, For, Function, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
@@ -42,7 +42,7 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
     lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
     tiles of a transpose are streamed where they are vectorized, or leave scratch in lines.
     """
-    if nest.order or not nest.lanes:
+    if nest.transposes or not nest.lanes:
         return function
     staged = any(x.form == "staged" for x in nest.obeying(Stream))
     axis = "group" if group_table(nest) else nest.loops[0].axis
@@ -97,8 +97,8 @@ def _begins_line(loop: For, nest: CopyNest) -> tuple[Compare, ...]:
     """Whether each row that the first iteration stores begins a line."""
     tests: list[Compare] = []
     for store in _stores(loop, nest, nest.lanes[loop.index]):
-        first = plus(store.array, *(substitute_index(s, loop.index, Affine()) for s in store.subscripts))
-        tests.append(compare(rest(first, LINE_BYTES), "eq", 0))
+        at = (substitute_index(s, loop.index, *loop.lower) for s in store.subscripts)
+        tests.append(compare(rest(plus(store.array, *at), LINE_BYTES), "eq", 0))
         for step in store.steps[:-1]:
             pitch = step.step if isinstance(step, Each) else step
             if isinstance(pitch, int | str) and pitch != _row_bytes(store):  # else rows follow each other
@@ -113,20 +113,20 @@ def _row_bytes(store: Store) -> int:
 
 def _full(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """All super-vectors, which are full; a last one may begin earlier."""
-    (last,), lanes, tail = loop.upper, nest.lanes[loop.index], nest.tail(loop.index)
-    tests = _begins_line(loop, nest)
+    (first,), (last,) = loop.lower, loop.upper
+    lanes, tail, tests = nest.lanes[loop.index], nest.tail(loop.index), _begins_line(loop, nest)
     if tail is None or tail.sizes:
-        tests = (*tests, compare(rest(last, lanes), "eq", 0))
-    return tests, _lines(loop, nest, Affine(), last, form, shifts=tail is not None and not tail.sizes)
+        tests = (*tests, compare(rest(minus(last, first), lanes), "eq", 0))
+    return tests, _lines(loop, nest, first, last, form, shifts=tail is not None and not tail.sizes)
 
 
 def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """Full super-vectors from the first iteration on, narrower ones that fill lines, and the rest."""
-    (last,), lanes, tail = loop.upper, nest.lanes[loop.index], nest.tail(loop.index)
-    tests = _begins_line(loop, nest)
+    (first,), (last,), lanes = loop.lower, loop.upper, nest.lanes[loop.index]
+    tail, tests, count = nest.tail(loop.index), _begins_line(loop, nest), minus(last, first)
     body: Body = (
-        let("whole", multiple(last, lanes)),
-        *_lines(loop, nest, Affine(), index_symbol("whole"), form),
+        let("whole", plus(first, multiple(count, lanes))),
+        *_lines(loop, nest, first, index_symbol("whole"), form),
     )
     if tail is None or not tail.sizes:
         once = replace(loop, lower=(minus(last, lanes),))
@@ -135,10 +135,10 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
     for size in (x for x in tail.sizes if isinstance(x, int) and x > 1):
         if wider != 2 * size or not _fills_lines(loop, nest, size):
             break
-        fits, line = compare(rest(last, wider), "ge", size), streaming(loop.body)
+        fits, line = compare(rest(count, wider), "ge", size), streaming(loop.body)
         at_end = replace(loop, lower=(index_symbol(done),), upper=(plus(done, size),), body=line)
         done, wider = f"whole_{size}s", size
-        body = (*body, If((fits,), (at_end,)), let(done, multiple(last, size)))
+        body = (*body, If((fits,), (at_end,)), let(done, plus(first, multiple(count, size))))
     return tests, (*body, replace(loop, lower=(index_symbol(done),), most=wider - 1))
 
 
@@ -149,19 +149,20 @@ def _fills_lines(loop: For, nest: CopyNest, size: int) -> bool:
 
 def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """The iterations before the first line, the lines, and the iterations after the last one."""
-    (last,), lanes, dst = loop.upper, nest.lanes[loop.index], sides_of(nest).dst
+    (first,), (last,), lanes, dst = loop.lower, loop.upper, nest.lanes[loop.index], sides_of(nest).dst
     width = int_size(nest.loops[0].dst)
     assert width, "iterations follow each other in the destination"
-    tests = [compare(last, "ge", form.least)] * bool(form.least)
+    tests = [compare(minus(last, first), "ge", form.least)] * bool(form.least)
     if width > 1:  # else no iteration begins a line
         tests.append(compare(rest(dst, width), "eq", 0))
-    head = FloorDiv(to_line(dst), width) if width > 1 else to_line(dst)
+    gap = to_line(plus(dst, times(first, width)))
+    head = plus(first, FloorDiv(gap, width) if width > 1 else gap)
     bounds = full_lines(head if form.least * width >= LINE_BYTES else least(head, last), last, lanes)
     before: Body = (replace(loop, upper=(index_symbol("head"),), most=lanes - 1),)
     after: Body = (replace(loop, lower=(index_symbol("stop"),), most=lanes - 1),)
     tail = nest.tail(loop.index)
     if not form.least or not (tail and REST in tail.sizes):  # most have no such iterations
-        before = (If((compare("head", "gt", 0),), before),)
+        before = (If((compare("head", "gt", first),), before),)
         after = (If((compare("stop", "lt", last),), after),)
     lines = _lines(loop, nest, index_symbol("head"), index_symbol("stop"), form)
     return tuple(tests), (*bounds, *before, *lines, *after)
@@ -169,7 +170,8 @@ def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...
 
 def _staged(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
     """Rows that go through scratch."""
-    return (compare(loop.upper[0], "ge", form.least),), (through_scratch(loop, nest),)
+    (first,), (last,) = loop.lower, loop.upper
+    return (compare(minus(last, first), "ge", form.least),), (through_scratch(loop, nest),)
 
 
 FORMS = {"full": _full, "begun": _begun, "headed": _headed, "aligned": _headed, "staged": _staged}
