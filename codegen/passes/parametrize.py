@@ -77,6 +77,8 @@ def parametrize_sizes(
     own = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
     around = tuple(outer(own[x.axis], x) for x in nest.around)
     made = replace(_inner(size, nest, fixed), around=around)
+    tiles = (x for x in nest.obeying(Tile) if x.axis in own)
+    own |= {x.index: replace(x, axis=own[x.axis]).index for x in tiles}
     directives = tuple(_at_run_time(size, directive, nest, own) for directive in nest.directives)
     entries = size("entries", nest.entries) if nest.entries else 0
     return Parametrized(replace(made, directives=directives, entries=entries), tuple(values.items()))
@@ -170,6 +172,8 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
             return Reorder(tuple(own.get(name, name) for name in loops))
         case Tile() if nest.stages_rows and directive in nest.outer_tiles:
             return replace(directive, size=size(f"{directive.index}_size", directive.size))
+        case Tile(axis):
+            return replace(directive, axis=own.get(axis, axis))
         case Gather(buffer_bytes):
             return Gather(size("buffer_bytes", buffer_bytes), None)
         case PrefetchTile(int() as lines):

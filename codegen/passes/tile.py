@@ -122,18 +122,16 @@ def first_iteration(tile: Tile, index: str = "") -> Index:
 def _views(group: LoopGroup) -> dict[str, Body]:
     """The views between the loops, by the loop that they move into.
 
-    Those of a loop without tiles are inside all loops over outermost tiles.
+    They are inside all loops that view both sides or run over outermost tiles, and follow the views they use.
     """
-    found, moved, outer = dict[str, Body](), list[Statement](), set[str]()
-    for loop in group.loops[:-1]:
-        if group.tiles_of(loop.index):
-            found[loop.index] = loop.body[:-1]
-        elif loop.body[:-1]:
-            moved += loop.body[:-1]
-            outer.add(loop.index)
-    outer |= {group.tiles_of(x.axis)[0].index for x in group.tiles}
-    innermost = [name for name in group.order if name in outer][-1:]
-    return {**found, **{name: tuple(moved) for name in innermost}}
+    found, viewing = dict[str, Body](), [x for x in group.loops[:-1] if x.body[:-1]]
+    around = {group.tiles_of(x.axis)[0].index for x in group.tiles}
+    around |= {x.index for x in viewing if not group.tiles_of(x.index)}
+    for loop in viewing:
+        around.add(loop.index)
+        innermost = [name for name in group.order if name in around][-1]
+        found[innermost] = (*found.get(innermost, ()), *loop.body[:-1])
+    return found
 
 
 def _stop(levels: Sequence[Tile]) -> str:

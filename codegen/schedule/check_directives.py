@@ -59,10 +59,8 @@ def _check_distances(directive: Directive, *distances: int) -> None:
         refuse(f"expected distances of at most {MOST}, got {directive}", directive)
 
 
-def check_names(directives: Sequence[Directive], loops: Sequence[str], around: Sequence[str] = ()) -> None:
+def check_names(directives: Sequence[Directive], loops: Sequence[str]) -> None:
     """Check that directives name existing loops.
-
-    around  the loops that only orders name
 
     Raises:
         ScheduleError: there is no such loop.
@@ -76,12 +74,12 @@ def check_names(directives: Sequence[Directive], loops: Sequence[str], around: S
             case Tail(axis) | Tile(axis):
                 names = [axis]
             case Reorder(order):
-                names, known = [*order], [*around, *loops, *over_tiles]
+                names, known = [*order], [*loops, *over_tiles]
             case _:
                 continue
         for name in names:
             if name not in known:
-                listed = ", ".join((*around, *loops))
+                listed = ", ".join(loops)
                 known_loops = f"expected a loop over {listed}" if listed else "the function has no loops"
                 refuse(f"{known_loops}, got {name[:40]}", x)
 

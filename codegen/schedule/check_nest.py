@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from math import prod
 from typing import TypeVar
 
@@ -64,21 +64,22 @@ def check_nest(nest: CopyNest) -> None:
     """
     check_directives(nest.directives)
     _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
-    check_names(nest.directives, [x.axis for x in nest.loops], [x.axis for x in nest.around])
-    check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in nest.loops})
+    check_names(nest.directives, [x.axis for x in (*nest.around, *nest.loops)])
+    check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in (*nest.around, *nest.loops)})
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
             refuse(f"expected threads to share {listed}, got {x}", x)
-    if not nest.order:
-        _refuse_any(nest, (Stage, PrefetchTile, Diagonal, LanesBeyond), "{} needs Reorder")
+    _check_tiles(nest)
+    _check_order(nest)
+    if not nest.transposes:
+        _refuse_any(nest, (Stage, PrefetchTile, Diagonal), "{} needs blocks of rows and columns")
         _check_lanes(nest)
         _check_streamed_lanes(nest)
         return
     others = CopyBlock, Prefetch, Table, Groups, Assemble, Gather, Request
     _refuse_any(nest, others, "a transpose does not take {}")
     _check_blocks(nest)
-    _check_order(nest)
     _check_stage(nest)
     _check_scratch(nest)
     _check_streamed_tiles(nest)
@@ -101,27 +102,47 @@ def _layers(nest: CopyNest) -> list[str]:
     return [x.axis for x in nest.others if x not in nest.around]
 
 
+def _check_tiles(nest: CopyNest) -> None:
+    """Loops in tiles are around one statement, and have more iterations than a super-vector."""
+    for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups, Prefetch))):
+        _refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
+    if nest.entries and nest.stream:
+        _refuse_any(nest, (Tile, Reorder), "streamed entries of a table do not take {}")
+    for x in nest.obeying(Tile):
+        if nest.transposes and x.axis in (loop.axis for loop in nest.around):
+            refuse(f"expected tiles of the loops of a block, got {x}", x)
+        if not nest.transposes and x.axis in [*nest.lanes][1:]:
+            refuse(f"expected all iterations of {x.axis} as lanes, got {x}", x)
+
+
 def _check_order(nest: CopyNest) -> None:
-    """All loops are ordered: outer ones, then layers, then inner tiles, then the loops of a block."""
-    order, *others = nest.obeying(Reorder)
-    if others:
+    """All loops are ordered, those of a super-vector last; a block has its outermost tiles and layers first."""
+    order, *others = (*nest.obeying(Reorder), None)
+    if order is None:
+        return
+    if others != [None]:
         refuse(f"expected one Reorder of all loops, got {others[0]} as well", others[0])
-    levels = [[x.index for x in nest.tiles(axis.axis)] for axis in nest.loops]
-    blocks = ["row"] if nest.short else ["row", "column"]
-    check_order(order, [*chain(*levels), *(x.axis for x in nest.others), *blocks], levels)
-    layers = _layers(nest)
-    inner = sorted((name for name in nest.order if name not in nest.outer), key=lambda x: x not in layers)
-    if (*nest.outer, *inner) != nest.order or {*inner[-len(blocks) :]} != {*blocks}:
-        first = " and ".join(["the outermost tiles", *layers])
-        refuse(f"expected {first} first and {' and '.join(blocks)} last, got {order}", order)
+    axes = _ordered_axes(nest)
+    levels = [[*(x.index for x in nest.tiles(axis)), axis] for axis in axes]
+    check_order(order, [*(x.index for x in nest.obeying(Tile)), *axes], levels)
+    inner = tuple(axis for axis in axes if axis in nest.lanes)
+    last = order.loops[len(order.loops) - len(inner) :]
+    if last != inner and not (nest.transposes and {*last} == {*inner}):
+        refuse(f"expected {' and '.join(inner)} last, got {order}", order)
+    first = (*nest.outer, *_layers(nest))
+    if nest.transposes and order.loops[: len(first)] != first:
+        refuse(f"expected {' and '.join(['the outermost tiles', *_layers(nest)])} first, got {order}", order)
+
+
+def _ordered_axes(nest: CopyNest) -> list[str]:
+    """The axes that orders name: all but the columns of source rows shorter than a lane."""
+    return [x.axis for x in (*nest.around, *nest.loops) if not (nest.short and x.axis == "column")]
 
 
 def _check_blocks(nest: CopyNest) -> None:
     """Registers transpose blocks of the lanes, which fit in the box."""
     row, column, width = nest.axis("row"), nest.axis("column"), nest.target.bits // 8
     lanes = _first(nest, Vectorize)
-    if {*nest.lanes} != {"row", "column"}:
-        refuse("expected lanes of both sides, such as Vectorize(row=16, column=16)", lanes)
     block, short = (nest.lanes["row"], nest.lanes["column"]), nest.short
     shapes = instruction("transposed").shapes.get(8 * width, ())
     if block not in shapes or (nest.convert and not takes_block(*nest.convert, block)):
@@ -221,16 +242,16 @@ def _check_lanes(nest: CopyNest) -> None:
     """Instructions move the lanes of super-vectors, and of the narrower ones after them."""
     lanes = _first(nest, Vectorize)
     if lanes is None:
-        _refuse_any(nest, (Tail, Stream), "{} needs Vectorize")
+        _refuse_any(nest, (Tail, Stream, CopyBlock), "{} needs Vectorize")
         return
-    _refuse_any(nest, (Tile,), "Tile and Vectorize need Reorder")
-    long, *_ = nest.loops
+    long, *others = nest.loops
+    is_flat = nest.copies and not others and (nest.target.bits, long.src, long.dst) == (8, 1, 1)
+    if not is_flat or nest.tiles(long.axis):
+        _refuse_any(nest, (CopyBlock,), "{} needs a run of bytes without tiles")
     whole = prod(int_size(x.extent) for x in nest.loops[1:])
     for x in nest.obeying(Tail):
         if x.axis != long.axis:
             refuse(f"expected a tail of {long.axis}, got {x}", x)
-    if nest.lanes.keys() not in ({x.axis for x in nest.loops}, {long.axis}):
-        refuse(f"expected lanes of {' and '.join(x.axis for x in nest.loops)}, got {lanes}", lanes)
     count = nest.lanes[long.axis]
     _check_tail(nest, long, count)
     if len(nest.lanes) > 1 and prod(nest.lanes.values()) != count * whole:
@@ -276,12 +297,13 @@ def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
 def given_nest(nest: CopyNest, text: str) -> CopyNest:
     """The same nest with the directives of a text.
 
-    Tiles, the order of loops, blocks, stages, streams and prefetches of transposes are free. Other copies
-    take any lanes that have instructions, and runs choose their streams. Directives that hold tables, such as
-    Table("src"), belong to the copy: a text repeats them with the same lanes, which layers need as well.
+    Tiles and the order of loops are free, and so are the blocks, stages, streams and prefetches of
+    transposes. Other copies take any lanes that have instructions, and runs choose their streams. Directives
+    that hold tables, such as Table("src"), belong to the copy: a text repeats them with the same lanes, which
+    layers need as well.
 
-    A transpose without Reorder has the loops over tiles in the order of the text, and without Tail, its last
-    blocks begin earlier.
+    Without Reorder, loops over tiles have the order of the text. Without Tail, the last blocks of a transpose
+    begin earlier.
 
     Raises:
         ScheduleError: it is not a list of directives, or passes cannot obey them.
@@ -289,7 +311,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
     own = {str(x): x for x in nest.directives if _belongs_to_copy(x)}
     directives = read_directives(text, own)
     made = replace(nest, directives=directives, staged_block=None)
-    made = shared_among_threads(_with_defaults(made, nest) if nest.order else made)
+    made = shared_among_threads(_with_defaults(made, nest))
     with pointing(text, directives, "`explain` prints the schedule of the copy"):
         for each in own.values():
             if each not in directives:
@@ -300,24 +322,25 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         if (own or _layers(nest)) and made.lanes != nest.lanes:
             needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
             refuse(f"this copy needs {needed}", _first(made, Vectorize))
-        if not nest.order:
-            _check_choices(made, nest)
+        _check_choices(made, nest)
         check_nest(made)
-        made = with_tables(made) if made.order else made
+        made = with_tables(made) if made.transposes else made
         _check_scratch(made)
     return made
 
 
 def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
-    """A transpose with an order and tails, those of the text if it has some."""
-    blocks, around = ["row"] if nest.short else ["row", "column"], [x.axis for x in nest.around]
-    missing: list[Directive] = [Tail(axis, "clamp") for axis in blocks if made.tail(axis) is None]
-    if not made.order:
-        tiles = [x for x in made.obeying(Tile) if x in made.outer_tiles]
-        strips = [x.index for x in made.obeying(Tile) if x not in tiles]
-        outer = *around, *(x.index for x in tiles), *_layers(nest)
-        missing = [Reorder((*outer, *strips, *blocks)), *missing]
-    return replace(made, directives=(*made.directives, *missing))
+    """The nest with an order, if loops are in tiles, and with tails of the blocks of a transpose."""
+    axes, layers, outermost = _ordered_axes(made), _layers(made), made.outer_tiles
+    tails = (Tail(axis, "clamp") for axis in axes if axis in made.lanes and made.tail(axis) is None)
+    added: list[Directive] = [*tails] if nest.transposes else []
+    if not made.order and (nest.transposes or made.obeying(Tile)):
+        outer = [x.axis for x in made.around if not made.tiles(x.axis)]
+        tiles = (x.index for x in made.obeying(Tile) if x in outermost)
+        inner = (x.index for x in made.obeying(Tile) if x not in outermost)
+        inside = (axis for axis in axes if axis not in (*outer, *layers))
+        added.insert(0, Reorder((*outer, *tiles, *layers, *inner, *inside)))
+    return replace(made, directives=(*made.directives, *added))
 
 
 def _belongs_to_copy(directive: Directive) -> bool:
@@ -326,41 +349,33 @@ def _belongs_to_copy(directive: Directive) -> bool:
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
-    """Copies without blocks keep the directives that decide how they run; runs choose their streams."""
+    """Lanes are those of the loops that have instructions, which also limit tails and streams."""
+    lanes = _first(nest, Vectorize)
+    if made.lanes.keys() != nest.lanes.keys():
+        needed = f"lanes of {' and '.join(nest.lanes)}, such as {lanes}" if lanes else "no lanes"
+        refuse(f"expected {needed}", _first(made, Vectorize))
     is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table and not nest.entries
-    is_flat = is_run and (nest.target.bits, nest.loops[0].src, nest.loops[0].dst) == (8, 1, 1)
-
-    def is_free(x: Directive) -> bool:
-        """Whether the copy may have a directive or not."""
-        if isinstance(x, Parallel):
-            return True
-        if isinstance(x, Stream):
-            return is_run and x.form in ("full", "headed")
-        return isinstance(x, (CopyBlock,) * is_flat + (Ahead,) * bool(nest.obeying(Ahead)))
-
-    for x in made.directives:
-        if not is_free(x) and not any(_replaces(x, own) for own in nest.directives):
+    for x in made.directives if not nest.transposes else ():
+        own, taken = nest.obeying(type(x)), True
+        match x:
+            case Vectorize(pairs):
+                taken = _has_powers(count for axis, count in pairs if count != nest.lanes[axis])
+            case Tail(axis):
+                taken = _replaces(x, nest.tail(axis))
+            case Stream(form):
+                taken = x in own or (is_run and form in ("full", "headed"))
+            case Ahead():
+                taken = bool(own)
+        if not taken:
             refuse(f"this copy does not take {x}", x)
-    for own in nest.directives:
-        needs = not isinstance(own, Tail) or int_size(made.axis(own.axis).extent) % made.lanes[own.axis]
-        if needs and not is_free(own) and not any(_replaces(x, own) for x in made.directives):
-            refuse(f"this copy needs {own}")
 
 
-def _replaces(x: Directive, own: Directive) -> bool:
-    """Whether a copy may have a directive instead of its own: other tiles, other lanes, or another tail."""
-    match x, own:
-        case Vectorize(), Vectorize():
-            return [axis for axis, _ in x.lanes] == [axis for axis, _ in own.lanes] and _has_powers(
-                count for axis, count in x.lanes if (axis, count) not in own.lanes
-            )
-        case Tile(), Tile():
-            return x.index == own.index
-        case Tail(), Tail():
-            others = ("shift", "narrow") if own.how in ("shift", "narrow") else (own.how,)
-            ends = x.axis == own.axis and x.sizes[-1:] == own.sizes[-1:]
-            return ends and x.how in others and _has_powers({*x.sizes} - {*own.sizes})
-    return x == own
+def _replaces(x: Tail, own: Tail | None) -> bool:
+    """Whether a copy may have a tail instead of its own."""
+    if own is None:
+        return False
+    others = ("shift", "narrow") if own.how in ("shift", "narrow") else (own.how,)
+    return x.how in others and x.sizes[-1:] == own.sizes[-1:] and _has_powers({*x.sizes} - {*own.sizes})
 
 
 def _has_powers(lanes: Iterable[int | str]) -> bool:

@@ -81,18 +81,20 @@ class CopyNest(Directed):
     @property
     def others(self) -> tuple[Loop, ...]:
         """The loops around the blocks of a transpose: the outer ones, and one over layers."""
-        return (*self.around, *(x for x in self.loops if self.order and x.axis not in self.lanes))
+        return (*self.around, *(x for x in self.loops if self.transposes and x.axis not in self.lanes))
 
     @property
     def outer_tiles(self) -> tuple[Tile, ...]:
         """The outermost level of each axis that has tiles."""
-        return tuple(levels[0] for x in self.loops if (levels := self.tiles(x.axis)))
+        axes = (*self.around, *self.loops)
+        return tuple(levels[0] for x in axes if (levels := self.tiles(x.axis)))
 
     @property
     def outer(self) -> tuple[str, ...]:
-        """The loops over the outermost tiles and the outer loops, in order."""
-        found = {*(x.axis for x in self.around), *(tile.index for tile in self.outer_tiles)}
-        return tuple(name for name in self.order if name in found)
+        """The loops over the outermost tiles, and the outer loops without tiles, in order."""
+        outer = [x.axis for x in self.around]
+        found = {*(x.index for x in self.outer_tiles), *(axis for axis in outer if not self.tiles(axis))}
+        return tuple(name for name in self.order or outer if name in found)
 
     @property
     def shareable(self) -> tuple[str, ...]:
@@ -105,9 +107,9 @@ class CopyNest(Directed):
             return ("entry",)
         if self.unit_bits == 1:
             return ()
-        if self.order:
-            return self.outer[:-1] if self.staged and not self.stages_rows else self.outer
-        return tuple(x.axis for x in self.around) or tuple("block" for _ in self.obeying(Assemble))
+        if self.staged and not self.stages_rows:
+            return self.outer[:-1]
+        return self.outer or tuple("block" for _ in self.obeying(Assemble))
 
     @property
     def trips(self) -> int:
@@ -230,7 +232,7 @@ def _kind(nest: CopyNest) -> str:
         "request": nest.requests,
         "gather": nest.obeying(Gather),
         "shuffle": nest.obeying(Assemble),
-        "transpose": nest.order,
+        "transpose": nest.transposes,
         "convert": nest.convert,
     }
     return next((word for word, found in words.items() if found), "copy")

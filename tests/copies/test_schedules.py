@@ -13,7 +13,7 @@ import pytest
 import tilejit as tj
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded, strided_view
-from tests.tools.schedules import changed, directives_of, transposed
+from tests.tools.schedules import changed, directives_of, loops_of, transposed
 
 U4 = np.arange(300 * 200, dtype=np.uint32).reshape(300, 200)
 TRANSPOSE = (
@@ -222,8 +222,9 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for tiles of rows, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
-        ("Vectorize(x=64)", "expected a loop over row, column, got x"),
-        ('Tile("row", 64)', "expected lanes of both sides, such as Vectorize(row=16, column=16)"),
+        ("Vectorize(x=64)", "expected lanes of row and column, such as Vectorize("),
+        ('Tile("x", 64), Vectorize(row=16, column=16)', "expected a loop over row, column, got x"),
+        ('Tile("row", 64)', "expected lanes of row and column, such as Vectorize("),
         ("Vectorize(row=16, column=16)", 'expected tiles of rows, such as Tile("row", 64)'),
     ],
 )
@@ -320,7 +321,7 @@ def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
     assert "store_u8x256(dst_i + x, load_u8x256(src_i + x))" in source
     packed = tj.pack(x, "f32[24,512]{1,0:T(8,128)}", schedule="Vectorize(x=256)")
     np.testing.assert_array_equal(tj.unpack(packed), x)
-    with pytest.raises(tj.ScheduleError, match="needs Tail"):
+    with pytest.raises(tj.ScheduleError, match="lanes of 1024 need a Tail"):
         tj.pack(x, "f32[24,512]{1,0:T(8,128)}", schedule="Vectorize(x=1024)")
 
 
@@ -561,8 +562,8 @@ def test_random_schedules_copy_the_same_bytes(seed: int) -> None:
         src = data.view(kind).reshape(dims).transpose(order)
         dst = room.view(kind).reshape(src.shape)
         nest = str(tj.explain(dst, src).steps[-1].nest)
-        others = [name for name in _loops(nest) if name not in ("row", "column")]
-        if "row" in _loops(nest) and random.random() < 0.6:
+        others = [name for name in loops_of(nest) if name not in ("row", "column")]
+        if "row" in loops_of(nest) and random.random() < 0.6:
             schedule = transposed(others, kind.itemsize, random)
         else:
             schedule = changed(directives_of(nest), random)
@@ -575,8 +576,3 @@ def test_random_schedules_copy_the_same_bytes(seed: int) -> None:
         assert dst.tobytes() == src.tobytes(), (kind, dims, order, schedule)
         assert guards[1].untouched(), (kind, dims, order, schedule)
     assert refused < 16
-
-
-def _loops(nest: str) -> list[str]:
-    """The axes of a nest as it is printed."""
-    return [line.split()[1] for line in nest.splitlines() if line.strip().startswith("for ")]

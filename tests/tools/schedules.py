@@ -12,12 +12,20 @@ ADDED = (
     *(f'Parallel("{loop}")' for loop in ("row_tile", "column_tile", "i", "entry", "block")),
     *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
 )
+SHAPING = ("Vectorize", "Tail", "Stream", "Ahead", "Table")
+"""The directives of a copy without blocks that its tiles keep."""
+
 ORDERS = (("row_tile", "column_tile"), ("column_tile", "row_tile"))
 
 
 def directives_of(nest: str) -> str:
     """The directives of a nest as it is printed."""
     return nest.rstrip().rpartition(": ")[2]
+
+
+def loops_of(nest: str) -> list[str]:
+    """The axes of a nest as it is printed."""
+    return [line.split()[1] for line in nest.splitlines() if line.strip().startswith("for ")]
 
 
 def changed(text: str, random: Random) -> str:
@@ -76,4 +84,27 @@ def transposed(others: list[str], itemsize: int, random: Random) -> str:
     how += ["Diagonal()"] * (blocks == ("column", "row") and random.random() < 0.3)
     how += ["Ahead(256)"] * (random.random() < 0.2)
     how += [f"Vectorize(row={rows}, column={columns})", 'Tail("row", "clamp")', 'Tail("column", "clamp")']
+    return ", ".join(how)
+
+
+def tiled(nest: str, random: Random) -> str:
+    """The schedule of a nest that is not a transpose, with tiles of any loops, in any order."""
+    how = [x for x in re.split(r", (?=[A-Z])", directives_of(nest)) if x.startswith(SHAPING)]
+    lanes = dict(re.findall(r"(\w+)=(\d+)", how[0])) if how and how[0].startswith("Vectorize") else {}
+    order: list[str] = []
+    for axis in loops_of(nest):
+        levels = [x for x in ("tile", "strip") if axis not in [*lanes][1:] and random.random() < 0.4]
+        for level in levels:
+            size = int(lanes.get(axis, 1)) * random.choice([1, 2, 3, 5, 8, 17])
+            how.append(f'Tile("{axis}", {size}, level="{level}")')
+        names = [*(f"{axis}_{level}" for level in levels), *([axis] if axis not in lanes else [])]
+        places = sorted(random.choices(range(len(order) + 1), k=len(names)))
+        for at, name in reversed([*zip(places, names, strict=True)]):
+            order.insert(at, name)
+    if order and random.random() < 0.3:
+        how.append(f'Parallel("{random.choice(order)}")')
+    if random.random() < 0.7:
+        loops = ", ".join(f'"{name}"' for name in (*order, *lanes))
+        how.append(f"Reorder({loops})")
+    random.shuffle(how)
     return ", ".join(how)
