@@ -106,7 +106,7 @@ def _check_tiles(nest: CopyNest) -> None:
     """Loops in tiles are around one statement, and have more iterations than a super-vector."""
     for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups, Prefetch))):
         _refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
-    if nest.entries and nest.stream:
+    if nest.entries and nest.stream and not nest.transposes:
         _refuse_any(nest, (Tile, Reorder), "streamed entries of a table do not take {}")
     for x in nest.obeying(Tile):
         if nest.transposes and x.axis in (loop.axis for loop in nest.around):

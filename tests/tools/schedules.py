@@ -92,7 +92,7 @@ def tiled(nest: str, random: Random) -> str:
     how = [x for x in re.split(r", (?=[A-Z])", directives_of(nest)) if x.startswith(SHAPING)]
     lanes = dict(re.findall(r"(\w+)=(\d+)", how[0])) if how and how[0].startswith("Vectorize") else {}
     order: list[str] = []
-    for axis in loops_of(nest):
+    for axis in (x for x in loops_of(nest) if x != "entry"):
         levels = [x for x in ("tile", "strip") if axis not in [*lanes][1:] and random.random() < 0.4]
         for level in levels:
             size = int(lanes.get(axis, 1)) * random.choice([1, 2, 3, 5, 8, 17])
