@@ -319,9 +319,10 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         for x in directives:
             if _belongs_to_copy(x) and x not in own.values():
                 refuse(f"this copy does not take {x}", x)
-        if (own or _layers(nest)) and made.lanes != nest.lanes:
-            needed = nest.obeying(Vectorize)[0] if nest.lanes else "no Vectorize"
-            refuse(f"this copy needs {needed}", _first(made, Vectorize))
+        lanes, fixed = _first(nest, Vectorize), bool(own or _layers(nest))
+        if made.lanes.keys() != nest.lanes.keys() or (fixed and made.lanes != nest.lanes):
+            such = "lanes such as " if lanes and not fixed else ""
+            refuse(f"this copy needs {such}{lanes or 'no Vectorize'}", _first(made, Vectorize))
         _check_choices(made, nest)
         check_nest(made)
         made = with_tables(made) if made.transposes else made
@@ -349,11 +350,7 @@ def _belongs_to_copy(directive: Directive) -> bool:
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
-    """Lanes are those of the loops that have instructions, which also limit tails and streams."""
-    lanes = _first(nest, Vectorize)
-    if made.lanes.keys() != nest.lanes.keys():
-        needed = f"lanes of {' and '.join(nest.lanes)}, such as {lanes}" if lanes else "no lanes"
-        refuse(f"expected {needed}", _first(made, Vectorize))
+    """Copies without blocks have lanes, tails and streams for which there are instructions."""
     is_run = nest.copies and len(nest.loops) == 1 and not nest.loops[0].src_table and not nest.entries
     for x in made.directives if not nest.transposes else ():
         own, taken = nest.obeying(type(x)), True

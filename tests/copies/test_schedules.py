@@ -222,9 +222,9 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for tiles of rows, got"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
-        ("Vectorize(x=64)", "expected lanes of row and column, such as Vectorize("),
+        ("Vectorize(x=64)", "this copy needs lanes such as Vectorize(row="),
         ('Tile("x", 64), Vectorize(row=16, column=16)', "expected a loop over row, column, got x"),
-        ('Tile("row", 64)', "expected lanes of row and column, such as Vectorize("),
+        ('Tile("row", 64)', "this copy needs lanes such as Vectorize(row="),
         ("Vectorize(row=16, column=16)", 'expected tiles of rows, such as Tile("row", 64)'),
     ],
 )

@@ -91,8 +91,8 @@ def test_elements_move_in_any_order(order: str) -> None:
         (f'Tile("i", 2), {RUN}, Parallel("i")', "Parallel", "expected threads to share i_tile, got"),
         (f'{RUN}, Tile("x", 64), CopyBlock(2048)', "CopyBlock", "needs a run of bytes without tiles"),
         (f"{RUN}, Stage()", "Stage", "Stage() needs blocks of rows and columns"),
-        ("CopyBlock(2048)", "", "expected lanes of x, such as Vectorize(x=64)"),
-        (f"Vectorize(i=2), {RUN}", "Vectorize(i=2)", "expected lanes of x"),
+        ("CopyBlock(2048)", "", "this copy needs lanes such as Vectorize(x=64)"),
+        (f"Vectorize(i=2), {RUN}", "Vectorize(i=2)", "this copy needs lanes such as Vectorize(x=64)"),
     ],
 )
 def test_tiles_and_orders_that_passes_cannot_obey_are_refused(
