@@ -91,20 +91,21 @@ def tiled(nest: str, random: Random) -> str:
     """The schedule of a nest that is not a transpose, with tiles of any loops, in any order."""
     how = [x for x in re.split(r", (?=[A-Z])", directives_of(nest)) if x.startswith(SHAPING)]
     lanes = dict(re.findall(r"(\w+)=(\d+)", how[0])) if how and how[0].startswith("Vectorize") else {}
-    order: list[str] = []
+    random.shuffle(how)
+    order, outermost = list[str](), list[str]()
     for axis in (x for x in loops_of(nest) if x != "entry"):
         levels = [x for x in ("tile", "strip") if axis not in [*lanes][1:] and random.random() < 0.4]
         for level in levels:
             size = int(lanes.get(axis, 1)) * random.choice([1, 2, 3, 5, 8, 17])
             how.append(f'Tile("{axis}", {size}, level="{level}")')
         names = [*(f"{axis}_{level}" for level in levels), *([axis] if axis not in lanes else [])]
+        outermost += names[:1]
         places = sorted(random.choices(range(len(order) + 1), k=len(names)))
         for at, name in reversed([*zip(places, names, strict=True)]):
             order.insert(at, name)
-    if order and random.random() < 0.3:
-        how.append(f'Parallel("{random.choice(order)}")')
+    if outermost and random.random() < 0.3:
+        how.append(f'Parallel("{random.choice(outermost)}")')
     if random.random() < 0.7:
         loops = ", ".join(f'"{name}"' for name in (*order, *lanes))
         how.append(f"Reorder({loops})")
-    random.shuffle(how)
     return ", ".join(how)
