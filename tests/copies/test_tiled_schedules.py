@@ -108,6 +108,37 @@ def test_tiles_and_orders_that_passes_cannot_obey_are_refused(
     assert not z.any()
 
 
+PAIRS = 'Vectorize(column=32, row=2), Tail("column", "shift", sizes=(16, 8, 1))'
+BLOCKS = 'Tile("row", 64), Vectorize(row=16, column=16)'
+
+
+@pytest.mark.parametrize(
+    ("dims", "order", "schedule", "message"),
+    [
+        ((2, 1000), (1, 0), f'Tile("row", 2), {PAIRS}', "expected all iterations of row as lanes, got"),
+        ((2, 1000), (1, 0), f'Reorder("row", "column"), {PAIRS}', "expected column and row last, got"),
+        ((5, 90, 80), (0, 2, 1), f'Tile("i", 2), {BLOCKS}', "expected tiles of the loops of a block, got"),
+        (
+            (5, 90, 80),
+            (0, 2, 1),
+            f'Reorder("row_tile", "row", "i", "column"), {BLOCKS}',
+            "expected row and column last, got",
+        ),
+        ((300, 5, 3), (0, 2, 1), 'own, Tile("step", 2)', "step"),
+    ],
+)
+def test_other_loops_have_no_tiles_or_order(
+    dims: tuple[int, ...], order: tuple[int, ...], schedule: str, message: str
+) -> None:
+    x = np.ones(dims, np.uint16).transpose(order)
+    z = np.zeros(x.shape, np.uint16)
+    with pytest.raises(tj.ScheduleError) as caught:
+        tj.copyto(z, x, schedule=schedule.replace("own", tj.explain(z, x).directives))
+    assert message in str(caught.value)
+    assert "^" in str(caught.value)
+    assert not z.any()
+
+
 @pytest.mark.parametrize("seed", few_by_default(range(20), 2))
 def test_random_tiles_and_orders_copy_the_same_bytes(seed: int) -> None:
     random, guards = Random(seed), (Guarded(1 << 20), Guarded(1 << 20))
