@@ -22,7 +22,7 @@ CASTS: tuple[tuple[Any, Any], ...] = (
     *(("f4", ml_dtypes.bfloat16), (ml_dtypes.bfloat16, "f4")),
 )
 PACKED: tuple[tuple[Any, str], ...] = (
-    *(("f4", "f32[70,300]{1,0:T(8,128)}"), ("u1", "u8[70,300]{1,0:T(16,16)}")),
+    *(("f4", "f32[70,300]{1,0:T(8,128)}"), ("u1", "u8[70,300]{1,0:T(8,128)}")),
     *((ml_dtypes.bfloat16, "bf16[70,300]{1,0:T(8,128)(2,1)}"), ("u2", "u16[70,300]{0,1:T(4,8)}")),
     *((ml_dtypes.bfloat16, "bf16[70,300]{1,0:T(32,16)(2,1)}"), ("i1", "s8[70,300]{1,0:T(64,16)(4,1)}")),
     *((ml_dtypes.int4, "s4[70,300]{1,0:T(8,128)E(4)}"), ("?", "pred[70,300]{1,0:T(32,128)(32,1)E(1)}")),
@@ -180,10 +180,10 @@ def test_random_tiles_and_orders_copy_the_same_bytes(seed: int) -> None:
 @pytest.mark.parametrize("seed", few_by_default(range(10), 1))
 def test_random_tiles_and_orders_pack_the_same_bytes(kind: Any, text: str, seed: int) -> None:
     random, copied, x = Random(seed), 0, (np.arange(70 * 300) % 2).astype(kind).reshape(70, 300)
-    nest = str(max(tj.explain(text, x).steps, key=lambda step: step.box.size_bytes).nest)
+    nest = max(tj.explain(text, x).steps, key=lambda step: step.box.size_bytes).nest
     packed = tj.pack(x, text).buffer.tobytes()
-    for schedule in (tiled(nest, random) for _ in range(6)):
+    for schedule in (tiled(str(nest), random) for _ in range(6)):
         with suppress(tj.ScheduleError):
             assert tj.pack(x, text, schedule=schedule).buffer.tobytes() == packed, schedule
             copied += 1
-    assert copied
+    assert copied or nest.transposes
