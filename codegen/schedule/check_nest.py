@@ -116,7 +116,7 @@ def _check_tiles(nest: CopyNest) -> None:
 
 
 def _check_order(nest: CopyNest) -> None:
-    """All loops are ordered, those of a super-vector last; a block has its outermost tiles and layers first."""
+    """All loops are ordered: super-vectors last, and outermost tiles of blocks first, before layers."""
     order, *others = (*nest.obeying(Reorder), None)
     if order is None:
         return
