@@ -288,7 +288,7 @@ def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
     sizes = [count, *(0 if x == REST else x for x in tail.sizes)]
     if not tail.sizes or sizes[-1] > 1:
         refuse(f'expected a tail that ends with size 1 or "{REST}", got {tail}', tail)
-    if any(inner >= outer for outer, inner in pairwise(sizes)) or min(sizes) < 0:
+    if any(inner >= max(outer, 2) for outer, inner in pairwise(sizes)) or min(sizes) < 0:
         refuse(f'expected sizes that decrease, "{REST}" last, got {tail}', tail)
     if tail.sizes[-1] == REST and sizes[-2] > LINE_BYTES:
         refuse(f'expected a size of at most {LINE_BYTES} before "{REST}", got {tail}', tail)

@@ -111,6 +111,17 @@ def test_a_printed_schedule_is_read_again(dst: Any, src: Any) -> None:
     assert [x.kernel.source for x in tj.explain(dst, src, schedule=text).steps] == sources
 
 
+@pytest.mark.parametrize("columns", [2, 3, 5])
+def test_a_printed_schedule_of_reversed_rows_is_read_again(columns: int) -> None:
+    # Three columns: a lane holds one row, so the tail has as many rows as a super-vector.
+    x, z = (
+        np.arange(300 * columns, dtype=np.uint32).reshape(300, columns),
+        np.zeros((300, columns), np.uint32),
+    )
+    tj.copyto(z, x[:, ::-1], schedule=tj.explain(z, x[:, ::-1]).directives)
+    np.testing.assert_array_equal(z, x[:, ::-1])
+
+
 @pytest.mark.parametrize("case", ["conversion", "relayout", "joined", "blocks"])
 @pytest.mark.parametrize("threads", [1, 4])
 def test_directives_of_a_large_copy_are_taken(case: str, threads: int) -> None:
