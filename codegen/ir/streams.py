@@ -19,15 +19,10 @@ class Stream:
             headed   the iterations before the first line are also stored through the cache
             aligned  as headed, but the lines are stored through the cache as well
             staged   rows begin anywhere in a line: they go through scratch
-    least           iterations from which on the form is faster
-    prefetch_bytes  the distance of prefetches in the source; 0 for none
-    entries_ahead   the distance in entries of the table that chunks are loaded at, which counts instead where
-                    the table has more entries; 0 for none
+    least   iterations from which on the form is faster
     """
 
     form: Literal["given", "full", "begun", "headed", "aligned", "staged"]
     least: int = 0
-    prefetch_bytes: int = 0
-    entries_ahead: int = 0
 
     __str__ = as_call

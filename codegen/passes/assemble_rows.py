@@ -8,12 +8,12 @@ from codegen.ir.building import index_of, least, let, loop, minus, plus, quotien
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.nodes import For, Function, Let, Prefetch, Statement, Store, View
+from codegen.ir.nodes import For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load, Local, Op, VectorShape
 from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Ahead, Assemble
+from codegen.schedule.directives import Assemble
 from codegen.schedule.loops import Size
 from codegen.schedule.offset_tables import PART_OFFSETS, PART_ORDERS
 
@@ -33,8 +33,7 @@ def assemble_rows(function: Function, nest: CopyNest) -> Function:
                  assembled_1 = with_shuffled(assembled_0, src_block[part_offsets[2*register + 1]] [4, 16], …)
                  dst_block[min(16*register, row_bytes - 16)] = assembled_1 [4, 16]
 
-    The last register of a row overlaps the one before it, and so do the last rows. `Ahead` requests what
-    follows each part in the source.
+    The last register of a row overlaps the one before it, and so do the last rows.
     """
     (how,) = nest.obeying(Assemble)
 
@@ -84,9 +83,7 @@ def _part(nest: CopyNest, how: Assemble, k: int, pitch: Size) -> Body:
     value = Op("shuffled", operands, "bits8", shape)
     if k:
         value = Op("with_shuffled", (Local(f"assembled_{k - 1}", "bits8", shape), *operands), "bits8", shape)
-    distances = (plus(offset.name, x.distance_bytes) for x in nest.obeying(Ahead))
-    requests = (Prefetch(replace(part, subscripts=(at,))) for at in distances)
-    return offset, order, Let(f"assembled_{k}", value), *requests
+    return offset, order, Let(f"assembled_{k}", value)
 
 
 def _lanes(how: Assemble, size: int, pitch: Size) -> tuple[VectorShape, tuple[int, ...], tuple[Size, ...]]:

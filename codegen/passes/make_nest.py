@@ -119,4 +119,4 @@ def _row_groups(box: StridedBox, schedule: Schedule) -> RowGroups:
     rows = columns * prod(n for n, _, _ in digits)
     if rows > MOST_GROUPED:
         raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
-    return RowGroups(digits, columns, box.width, run)
+    return RowGroups(digits, run)

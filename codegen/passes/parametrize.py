@@ -13,7 +13,6 @@ from codegen.schedule.directives import (
     Gather,
     Groups,
     Parallel,
-    PrefetchTile,
     Reorder,
     Table,
     Tile,
@@ -176,8 +175,6 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
             return replace(directive, axis=own.get(axis, axis))
         case Gather(buffer_bytes):
             return Gather(size("buffer_bytes", buffer_bytes), None)
-        case PrefetchTile(int() as lines):
-            return PrefetchTile(size("requests", lines))
     return directive
 
 

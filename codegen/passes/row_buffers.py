@@ -7,28 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import (
-    Term,
-    compare,
-    index_of,
-    least,
-    let,
-    loop,
-    minus,
-    multiple,
-    plus,
-    quotient,
-    rest,
-    times,
-)
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Op, Value
 from codegen.passes.lines import line, to_line
 from codegen.schedule.offset_tables import CHUNK_BYTES
-from codegen.support.dataclasses import dataclass
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""
@@ -50,43 +36,6 @@ def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statemen
     is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
     chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
     return let(rest, left), Let(name, chosen)
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What to prefetch while a row is drained: the lines of `source` from `offset` on.
-
-    Attributes:
-        ratio: (bytes to prefetch, bytes stored meanwhile).
-        size: bytes to prefetch, which may touch one line more than the stores; 0 if the lines match.
-        opaque: as in `View`; False in the drain of a tile, which has no registers to spare.
-    """
-
-    source: str
-    offset: Index
-    ratio: tuple[int, int] = (1, 1)
-    size: int = 0
-    opaque: bool = True
-
-    def view(self) -> View:
-        """The bytes to prefetch: those at `_scaled(x)` are requested while the line at `x` is stored."""
-        return View("following", self.source, minus(self.offset, self._scaled("head")), self.opaque)
-
-    def requests(self) -> tuple[Statement, ...]:
-        """The requests while the line at `x` is stored."""
-        lines = range(max(self.ratio[0] // self.ratio[1], 1))
-        at = self._scaled("x")
-        return tuple(Call("prefetch_line", (plus("following", at, k * LINE_BYTES),)) for k in lines)
-
-    def last(self) -> tuple[Statement, ...]:
-        """The request for the last byte."""
-        end = plus("following", self._scaled("head"), self.size - 1)
-        return (Call("prefetch_line", (end,)),) if self.size else ()
-
-    def _scaled(self, position: str) -> Index:
-        """Bytes to prefetch for the bytes before a position."""
-        source, stored = self.ratio
-        return quotient(position, stored // source) if stored > source else times(position, source // stored)
 
 
 def drained(
@@ -131,16 +80,3 @@ def drained(
             waiting,
         ),
     )
-
-
-def prefetch_in_drain(body: Body, ahead: Ahead) -> Body:
-    """The statements of `drained`, possibly after others, with a prefetch for each line stored.
-
-    before:  for x in head..stop step 64: row[x] = held[x] [64] @streamed
-    after:   for x in head..stop step 64: row[x] = held[x] [64] @streamed; prefetch source[offset + x - head]
-    """
-    *before, is_first, lines, is_last = body
-    if not isinstance(lines, For):
-        raise AssertionError("expected the statements of drained")
-    lines = replace(lines, body=(*lines.body, *ahead.requests()))
-    return (*before, ahead.view(), is_first, lines, *ahead.last(), is_last)

@@ -10,7 +10,6 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.values import Load
-from codegen.passes.panel_requests import before_requests, columns_of, requesting_rows, requesting_runs
 from codegen.passes.row_buffers import drained
 from codegen.passes.scalar_statement import offset_along
 from codegen.passes.sides import sides_of
@@ -104,6 +103,13 @@ def _columns(block: StagedBlock) -> Loop:
     return Loop(BLOCK, dst=block.pitch)
 
 
+def columns_of(nest: CopyNest) -> tuple[Term, Term]:
+    """The first column of a tile, and the one after its last; a last block begins earlier."""
+    if nest.short:
+        return 0, nest.axis("column").extent
+    return "column_first", "column_stop"
+
+
 def _rows(nest: CopyNest) -> tuple[Term, Term]:
     """The first row of a tile, and the one after its last."""
     tiles = nest.tiles("row")
@@ -137,10 +143,7 @@ def _drain(nest: CopyNest, block: StagedBlock, dst: str) -> tuple[Statement, ...
     out, held = View("out", dst, to, opaque=parts), View("held", TILE, at, opaque=parts)
     run = out, held, *drained("out", "held", "run_bytes", ends, streamed=nest.stream)
     runs = let("runs", quotient(minus(stop, first), _together(block)))
-    if parts:
-        each = loop("run", 0, "runs", *before, *requesting_rows(nest, run))
-        return runs, *before_requests(nest), each
-    return runs, *requesting_runs(nest, loop("run", 0, "runs", *before, *run))
+    return runs, loop("run", 0, "runs", *before, *run)
 
 
 def _run_offsets(nest: CopyNest, block: StagedBlock) -> tuple[Body, tuple[Index, Index]]:

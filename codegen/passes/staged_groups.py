@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
-from codegen.ir.index import Index, index_symbol
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import For, Let, Statement, View
+from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, quotient, times
+from codegen.ir.nodes import For, Statement, View
 from codegen.ir.rewriting import Body
-from codegen.ir.values import Load
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
-    Ahead,
     chunk_rows,
     drained,
-    prefetch_in_drain,
 )
 from codegen.passes.sides import Sides, sides_of
 from codegen.passes.staged_rows import filling
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.offset_tables import CHUNK_BYTES, GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, LINE_TABLE
+from codegen.schedule.offset_tables import CHUNK_BYTES, GROUP_COUNT, GROUP_RUN
 
 
 def staged_groups(node: For, nest: CopyNest) -> Body:
@@ -33,7 +28,7 @@ def staged_groups(node: For, nest: CopyNest) -> Body:
                for part in runs of the chunk: for group in 0..group_count:
                  for row in past..past + run_rows: for column in 0..2: held[4*row + 384*column] = src_at[…]
                for group in 0..group_count: for column in 0..2:
-                 drain the row from scratch; prefetch what follows the chunk in source order
+                 drain the row from scratch
 
     `run` elements, at least a line, are contiguous; less than a line at the end joins the run before it.
     """
@@ -42,11 +37,10 @@ def staged_groups(node: For, nest: CopyNest) -> Body:
     assert isinstance(dst, View), "a group has a view of the destination"
     long, width = nest.loops[0], nest.target.bits // 8
     length, line, most = long.extent, nest.lanes[long.axis], CHUNK_BYTES // width
-    fill, drain = _fill(nest, (src_offset, src)), _drain(nest, dst, src.buffer)
+    fill, drain = _fill(nest, (src_offset, src)), _drain(nest, dst)
     return (
         let("run", least(GROUP_RUN, most)),
         let("chunk", times(quotient(most, "run"), "run")),
-        let("last_line", plus(_line(nest, length), -1)),
         loop(
             "number",
             0,
@@ -58,11 +52,6 @@ def staged_groups(node: For, nest: CopyNest) -> Body:
             loop("group", 0, GROUP_COUNT, dst_offset, *drain),
         ),
     )
-
-
-def _line(nest: CopyNest, at: Term) -> Index:
-    """The number of the packed line that holds element `at` of all rows."""
-    return quotient(times(at, nest.loops[0].src), LINE_BYTES)
 
 
 def _fill(nest: CopyNest, source: tuple[Statement, ...]) -> Statement:
@@ -88,11 +77,8 @@ def _fill(nest: CopyNest, source: tuple[Statement, ...]) -> Statement:
     )
 
 
-def _drain(nest: CopyNest, dst: View, src: str) -> Body:
-    """Drain the chunk of a group's rows, and prefetch what follows it in source order.
-
-    A table has the elements and the bytes that each row prefetches ahead.
-    """
+def _drain(nest: CopyNest, dst: View) -> Body:
+    """Drain the chunk of a group's rows."""
     long, short = nest.loops
     length, count, pitch = long.extent, nest.lanes[short.axis], short.dst
     run = drained(
@@ -108,11 +94,6 @@ def _drain(nest: CopyNest, dst: View, src: str) -> Body:
         count,
         View("dst_row", dst.name, times("column", pitch), opaque=True),
         View("held", ROWS, times(row, ROW_PITCH), opaque=True),
-        Let("ahead", Load(GROUP_AHEAD, (times(row, 2),), "i64")),
-        Let("within", Load(GROUP_AHEAD, (plus(times(row, 2), 1),), "i64")),
-        let("after", plus("first", "chunk_rows", "ahead")),
-        let("line", least(_line(nest, "after"), "last_line")),
-        Let("next_line", Load(LINE_TABLE, (index_symbol("line"),), "i64")),
-        *prefetch_in_drain(run, Ahead(src, plus("next_line", "within"))),
+        *run,
     )
     return replace(dst, offset=plus(dst.offset, times("first", nest.target.bits // 8))), columns

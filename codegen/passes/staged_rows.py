@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
+from codegen.ir.building import compare, index_of, let, loop, minus, plus, times
 from codegen.ir.index import Index
 from codegen.ir.nodes import For, View
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
-    Ahead,
     chunk_rows,
     drained,
-    prefetch_in_drain,
 )
 from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, sides_of
@@ -30,28 +28,25 @@ def through_scratch(node: For, nest: CopyNest) -> For:
                chunk_rows = 64, or the rest of the rows, if there is less than a line more
                src_chunk = src + 8*chunk
                for x in 0..chunk_rows: for row in 0..2: scratch_rows[4*x + 384*row] = src_chunk[8*x + 4*row]
-               for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
+               for row in 0..2: drain the row from scratch_rows[384*row]
 
     Several groups of rows are staged at the same time: see `staged_groups`.
     """
     (long, short), sides, (first,), (last,) = nest.loops, sides_of(nest), node.lower, node.upper
     rows, lanes = nest.lanes[short.axis], nest.lanes[long.axis]
     width, packed = nest.target.bits // 8, int_size(long.src)
-    size, lines = CHUNK_BYTES // width, packed // width  # lines of CHUNK_BYTES that the next chunk reads
-    row = index_of(short.axis) if lines == rows else rest(short.axis, lines)
     run = drained(
         "dst_row",
         "held",
         "chunk_bytes",
         (compare("chunk", "eq", first), compare(plus("chunk", "chunk_rows"), "eq", last)),
     )
-    next_chunk = Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES)))
     result = plus(times(short.axis, short.dst), times("chunk", width))
     return loop(
         "chunk",
         first,
         minus(last, lanes - 1),
-        *chunk_rows("chunk_rows", minus(last, "chunk"), size, lanes),
+        *chunk_rows("chunk_rows", minus(last, "chunk"), CHUNK_BYTES // width, lanes),
         let("chunk_bytes", times("chunk_rows", width)),
         View("src_chunk", sides.src, times("chunk", packed), opaque=True),
         filling(nest, Sides(ROWS, "src_chunk"), index_of(0), index_of("chunk_rows")),
@@ -61,9 +56,9 @@ def through_scratch(node: For, nest: CopyNest) -> For:
             rows,
             View("dst_row", sides.dst, result, opaque=True),
             View("held", ROWS, times(short.axis, ROW_PITCH), opaque=True),
-            *prefetch_in_drain(run, next_chunk),
+            *run,
         ),
-        step=size,
+        step=CHUNK_BYTES // width,
     )
 
 

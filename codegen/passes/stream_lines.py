@@ -13,7 +13,6 @@ from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.passes.lines import full_lines, streaming, to_line
-from codegen.passes.prefetch_ahead import requesting
 from codegen.passes.row_buffers import scratch_rows
 from codegen.passes.sides import sides_of
 from codegen.passes.staged_groups import staged_groups
@@ -90,7 +89,7 @@ def _lines(
     body = loop.body if form.form == "aligned" else streaming(loop.body)
     begin = at.name if shifts else name
     inside = replace(loop, lower=(index_symbol(begin),), upper=(plus(begin, lanes),), body=body)
-    return requesting(For(name, (first,), (last,), lanes, (*[at] * shifts, inside)), nest, form)
+    return (For(name, (first,), (last,), lanes, (*[at] * shifts, inside)),)
 
 
 def _begins_line(loop: For, nest: CopyNest) -> tuple[Compare, ...]:

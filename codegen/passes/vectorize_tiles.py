@@ -20,17 +20,17 @@ from codegen.ir.building import (
     quotient,
     rest,
 )
-from codegen.ir.nodes import Alloc, Carried, For, If, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Alloc, Carried, For, If, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each, IndexValue, Op
 from codegen.passes.lines import streaming, to_line
 from codegen.passes.scalar_statement import moved_by_address
 from codegen.passes.sides import first_sides, sides_of
-from codegen.passes.super_vectors import CONVERTED, super_vector, vector_load
+from codegen.passes.super_vectors import CONVERTED, super_vector
 from codegen.passes.tails import Vectors, clamped
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Diagonal, PrefetchTile, Stage
+from codegen.schedule.directives import Diagonal, Stage
 from codegen.schedule.loops import LaneReads
 from codegen.support.lookups import expect
 
@@ -108,12 +108,11 @@ def _blocks(node: For, inside: For, nest: CopyNest) -> For:
     block = _block(inside.body, nest)
     if any(x.separate for x in nest.obeying(Stage)):
         block = rewrite_body(block, _with_addresses)
-    body = *block, *_requests(inside.body, nest)
     if not nest.obeying(Diagonal):
-        return over(node, over(inside, *body))
+        return over(node, over(inside, *block))
     size, (first,), (last,) = nest.lanes["column"], node.lower, node.upper
     here = let("column", least("column_block", minus(nest.axis("column").extent, size)))
-    down = _wrapping(over(inside, here, *body), size, first, last)
+    down = _wrapping(over(inside, here, *block), size, first, last)
     return loop("diagonal", first, last, down, step=size)
 
 
@@ -192,14 +191,3 @@ def _wrapping(down: For, columns: int, first: Term, stop: Term) -> For:
     wrapped = Op("select", (inside, IndexValue(following), IndexValue(index_of(first))), "i64")
     carried = Carried("column_block", IndexValue(index_of("diagonal")), wrapped)
     return replace(down, carried=(carried,))
-
-
-def _requests(scalar: Body, nest: CopyNest) -> Body:
-    """Each block that is streamed requests the same block of the next tile."""
-    if nest.staged or not nest.obeying(PrefetchTile):
-        return ()
-    row, column = (minus(axis, nest.tiles(axis)[0].index) for axis in ("row", "column"))
-    if nest.axis("row").src_table:
-        row = plus("next_row", greatest(row, 0))  # a last block may begin before its tile, not the table
-    request = Prefetch(replace(vector_load(scalar, nest.lanes), array="next_tile"))
-    return (substituted(substituted(request, "row", row), "column", column),)

@@ -24,13 +24,11 @@ from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.observer import Form, Observer, nobody, verifying
 from codegen.schedule.directives import (
-    Ahead,
     Assemble,
     Directed,
     Directive,
     Parallel,
     Prefetch,
-    PrefetchTile,
     Registers,
     Relax,
     Reorder,
@@ -76,14 +74,11 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.assemble_rows import assemble_rows
     from codegen.passes.expand_accumulations import expand_accumulations
     from codegen.passes.fence_streams import fence_streams
-    from codegen.passes.find_next_tile import find_next_tile
     from codegen.passes.hoist_elements import hoist_elements
     from codegen.passes.hoist_rows import hoist_rows
     from codegen.passes.lower_addresses import lower_addresses
     from codegen.passes.peel_tails import peel_tails
-    from codegen.passes.prefetch_ahead import prefetch_ahead
-    from codegen.passes.prefetch_elements import prefetch_elements
-    from codegen.passes.prefetch_later_entry import prefetch_later_entry
+    from codegen.passes.prefetch import prefetch
     from codegen.passes.relax_floats import relax_floats
     from codegen.passes.resize_integers import resize_integers
     from codegen.passes.run_rows import run_rows
@@ -104,17 +99,14 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (unmask_lanes, (Registers,)),
         (expand_accumulations, ()),
         (share_loop, (Parallel,)),
-        (find_next_tile, (PrefetchTile,)),
         (stage_tiles, (Stage,)),
         (stream_lines, (Stream,)),
-        (prefetch_later_entry, (Stream,)),
-        (prefetch_elements, (Prefetch,)),
         (run_rows, (Registers,)),
         (hoist_elements, (Registers,)),
         (lower_addresses, ()),
         (vectorize_axes, (Vectorize,)),
         (peel_tails, (Registers,)),
-        (prefetch_ahead, (Ahead,)),
+        (prefetch, (Prefetch,)),
         (hoist_rows, (Registers,)),
         (split_registers, (Registers,)),
         (select_instructions, (Registers,)),

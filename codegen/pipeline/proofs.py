@@ -10,7 +10,7 @@ from codegen.ir.nodes import ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
 from codegen.schedule.copy_nest import group_table, offset_tables
-from codegen.schedule.offset_tables import GROUP_TABLES
+from codegen.schedule.offset_tables import GROUP_TABLE
 from codegen.schedule.segments import (
     BYTES,
     DST,
@@ -55,7 +55,7 @@ def _tables(launch: Launch) -> dict[str, Table]:
     tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in offset_tables(nest).items()}
     groups = group_table(nest)
     if groups:
-        tables |= zip(GROUP_TABLES, (Listed(x.ravel()) for x in (groups.offsets, groups.ahead)), strict=True)
+        tables[GROUP_TABLE] = Listed(groups.offsets.ravel())
     match launch.calls:
         case TableCalls(reach=reach, bounds=bounds):
             for k, name in enumerate(OFFSET_ARGUMENTS[:2]):

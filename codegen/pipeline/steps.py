@@ -32,7 +32,7 @@ from codegen.schedule.copy_nest import (
 )
 from codegen.schedule.directives import Gather, Prefetch, Vectorize
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
@@ -145,7 +145,11 @@ def first_arguments(nest: CopyNest) -> tuple[str, ...]:
         *(GROUP_ARGUMENTS if group_table(nest) else ()),
         *(SEGMENT_ARGUMENTS if nest.obeying(Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
-        *((PREFETCH_ARGUMENT,) if nest.obeying(Prefetch) else ()),
+        *(
+            (PREFETCH_ARGUMENT,)
+            if any(x.distance == PREFETCH_ARGUMENT for x in nest.obeying(Prefetch))
+            else ()
+        ),
     )
 
 
@@ -267,7 +271,7 @@ def with_alternative(
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:
     """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
-    prefetched = launch.step.schedule.changed(Prefetch("x", PREFETCH_ELEMENTS))
+    prefetched = launch.step.schedule.changed(Prefetch("x", PREFETCH_ARGUMENT))
     step = step_of(launch.step.box, prefetched)
     return proven(replace(launch, runs=step, calls=PrefetchCall(distance)))
 

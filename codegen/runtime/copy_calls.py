@@ -15,7 +15,7 @@ from codegen.runtime.calls import Calls, Chunk, Pattern, PlainCall
 from codegen.runtime.step import Step
 from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
-from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
+from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
@@ -26,7 +26,7 @@ TABLE_CHUNK = 1 << 12
 SMALL_TABLE = 1 << 12
 """Tables up to this extent are computed once, not chunk by chunk."""
 
-OFFSET_ARGUMENTS = (*OFFSET_TABLES, "prefetch_entries", "prefetch_low", "prefetch_bytes")
+OFFSET_ARGUMENTS = (*OFFSET_TABLES, ENTRIES_ARGUMENT, "prefetch_low", "prefetch_bytes")
 """First arguments of a kernel that loops over the entries of offset tables.
 
 The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.

@@ -7,7 +7,7 @@ from codegen.passes.parametrize import axis_names
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.copy_nest import CopyNest, group_table, offset_tables
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, GROUP_TABLE, Table
+from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_RUN, GROUP_TABLE, Table
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 
@@ -42,7 +42,7 @@ class Step:
     def tables(self) -> dict[str, Table]:
         """The tables that belong to the nest, by the arguments that receive their addresses."""
         groups = group_table(self.nest)
-        of_groups = {GROUP_TABLE: groups.offsets, GROUP_AHEAD: groups.ahead} if groups else {}
+        of_groups = {GROUP_TABLE: groups.offsets} if groups else {}
         return {**of_groups, **{name: table.offsets for name, table in offset_tables(self.nest).items()}}
 
     @property

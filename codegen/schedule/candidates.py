@@ -26,7 +26,7 @@ from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Ahead, Directive, PrefetchTile, Reorder, Stage, Tile, Vectorize
+from codegen.schedule.directives import Prefetch, Reorder, Stage, Tile, Vectorize
 from codegen.schedule.loops import int_size
 from codegen.schedule.schedule import MOST_LOOPS, Schedule
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, in_blocks, scheduled
@@ -116,28 +116,18 @@ def _orders(box: StridedBox, inner: InnerLoops, when: Conditions) -> Iterator[Sc
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
     """Other distances of prefetches, if the copy requests lines. count: of the chunks in a table."""
-    streams = [x for x in schedule.obeying(Stream) if x.prefetch_bytes]
-    chunks, tried = bool(schedule.obeying(Ahead)) and bool(schedule.lanes), tuple[int, ...]()
-    if chunks or streams:
-        tried = RUN_PREFETCH_BYTES_TRIED
-    if streams and "code" in schedule.lanes:
-        tried = 0, streams[0].prefetch_bytes // 2, 2 * streams[0].prefetch_bytes
-    yield from (_at_distance(schedule, distance) for distance in tried)
-    for stream in streams:
-        if chunks and count > stream.entries_ahead:
-            for chunks_ahead in PREFETCH_CHUNKS_TRIED:
-                yield schedule.changed(replace(stream, entries_ahead=chunks_ahead))
-
-
-def _at_distance(schedule: Schedule, distance: int) -> Schedule:
-    """The schedule, which requests lines of the source at another distance; 0 for no requests."""
-
-    def changed(x: Directive) -> tuple[Directive, ...]:
-        if isinstance(x, Stream) and x.prefetch_bytes:
-            return (replace(x, prefetch_bytes=distance),)
-        return (Ahead(distance),) * bool(distance) if isinstance(x, Ahead) else (x,)
-
-    return replace(schedule, directives=tuple(y for x in schedule.directives for y in changed(x)))
+    requests = schedule.obeying(Prefetch)
+    for x in (x for x in requests if x.loop in schedule.lanes):
+        others = [y for y in requests if y != x]
+        tried: tuple[int, ...] = RUN_PREFETCH_BYTES_TRIED
+        if "code" in schedule.lanes:
+            tried = 0, int_size(x.distance) // 2, 2 * int_size(x.distance)
+        for distance in tried:
+            yield schedule.changed(
+                *[replace(x, distance=distance)] * bool(distance), *others, without=(Prefetch,)
+            )
+        for chunks in PREFETCH_CHUNKS_TRIED if 0 < x.chunks < count else ():
+            yield schedule.changed(replace(x, chunks=chunks), *others)
 
 
 def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[Schedule]:
@@ -194,8 +184,8 @@ def _details(cut: Schedule) -> Iterator[Schedule]:
     """Other orders of blocks and of tiles, other distances, and the other addressing of staged rows."""
     for stage in cut.obeying(Stage) if cut.stages_rows else ():
         yield cut.changed(Stage(separate=not stage.separate))
-    for requests in cut.obeying(PrefetchTile) if cut.stages_rows and cut.stream else ():
-        yield from (cut.changed(PrefetchTile(n)) for n in (0, 2 * int_size(requests.lines or 0)))
+    if cut.stages_rows and cut.obeying(Prefetch):
+        yield cut.changed(without=(Prefetch,))
     if cut.staged or cut.short:
         return
     rows, columns = (cut.tiles(axis) for axis in ("row", "column"))
@@ -204,6 +194,6 @@ def _details(cut: Schedule) -> Iterator[Schedule]:
     yield in_blocks(cut, outer, along_rows=True)
     yield in_blocks(cut, outer, diagonal=True)
     for distance in () if cut.stream else PREFETCH_BYTES_TRIED:
-        yield cut.changed(*[Ahead(distance)] * bool(distance), without=(Ahead,))
+        yield cut.changed(*[Prefetch("column", distance)] * bool(distance), without=(Prefetch,))
     swapped = {rows[0].index: columns[0].index, columns[0].index: rows[0].index}
     yield cut.changed(Reorder((*(swapped.get(x, x) for x in outer), *cut.order[len(outer) :])))

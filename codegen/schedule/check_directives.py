@@ -9,7 +9,16 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from codegen.ir.streams import Stream
-from codegen.schedule.directives import Ahead, CopyBlock, Directive, Reorder, Tail, Tile, Vectorize, lanes_of
+from codegen.schedule.directives import (
+    CopyBlock,
+    Directive,
+    Prefetch,
+    Reorder,
+    Tail,
+    Tile,
+    Vectorize,
+    lanes_of,
+)
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import refuse
 from codegen.schedule.vector_size import MOST_DIMS, MOST_ELEMENTS
@@ -42,13 +51,14 @@ def check_directives(directives: Sequence[Directive]) -> None:
                 subjects = [x.index]
                 if not isinstance(size, int) or not 1 <= size <= MOST:
                     refuse(f"expected tiles of 1 to {MOST} iterations, got {x}", x)
-            case Stream(form, least, prefetch_bytes, entries_ahead):
+            case Stream(form, least):
                 subjects = [form]
-                _check_distances(x, least, prefetch_bytes, entries_ahead)
-                if entries_ahead < 0:
-                    refuse(f"expected entries_ahead of 0 or more, got {x}", x)
-            case Ahead(distance) | CopyBlock(distance):
-                _check_distances(x, distance)
+                _check_distances(x, least)
+            case Prefetch(loop, distance, chunks):
+                subjects = [(Prefetch, loop)]
+                _check_distances(x, chunks, *([distance] if isinstance(distance, int) else []))
+            case CopyBlock(least):
+                _check_distances(x, least)
         if len({*subjects}) < len(subjects) or once & {*subjects}:
             refuse(f"expected one directive of a kind for each loop, got {x} again", x)
         once |= {*subjects}

@@ -16,10 +16,10 @@ from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives, check_names, check_order, check_tiles
+from codegen.schedule.check_prefetches import check_prefetches
 from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.directives import (
     REST,
-    Ahead,
     Assemble,
     CopyBlock,
     Diagonal,
@@ -29,7 +29,6 @@ from codegen.schedule.directives import (
     LanesBeyond,
     Parallel,
     Prefetch,
-    PrefetchTile,
     Registers,
     Relax,
     Reorder,
@@ -41,6 +40,7 @@ from codegen.schedule.directives import (
     Vectorize,
 )
 from codegen.schedule.loops import Loop, int_size
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
 from codegen.schedule.read_directives import HELD, pointing, read_directives, refuse
 from codegen.schedule.transposed_nest import with_tables
 
@@ -51,9 +51,6 @@ MOST_SCRATCH_BYTES = 1 << 24
 
 MOST_LANES = 1024
 """The most lanes of a super-vector that a text gives a copy without blocks: LLVM is slow with more."""
-
-MOST_LINES = 64
-"""The most lines of the next tile that are requested for each line stored."""
 
 
 def check_nest(nest: CopyNest) -> None:
@@ -66,6 +63,7 @@ def check_nest(nest: CopyNest) -> None:
     _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
     check_names(nest.directives, [x.axis for x in (*nest.around, *nest.loops)])
     check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in (*nest.around, *nest.loops)})
+    check_prefetches(nest)
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
@@ -73,11 +71,11 @@ def check_nest(nest: CopyNest) -> None:
     _check_tiles(nest)
     _check_order(nest)
     if not nest.transposes:
-        _refuse_any(nest, (Stage, PrefetchTile, Diagonal), "{} needs blocks of rows and columns")
+        _refuse_any(nest, (Stage, Diagonal), "{} needs blocks of rows and columns")
         _check_lanes(nest)
         _check_streamed_lanes(nest)
         return
-    others = CopyBlock, Prefetch, Table, Groups, Assemble, Gather, Request
+    others = CopyBlock, Table, Groups, Assemble, Gather, Request
     _refuse_any(nest, others, "a transpose does not take {}")
     _check_blocks(nest)
     _check_stage(nest)
@@ -104,7 +102,7 @@ def _layers(nest: CopyNest) -> list[str]:
 
 def _check_tiles(nest: CopyNest) -> None:
     """Loops in tiles are around one statement, and have more iterations than a super-vector."""
-    for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups, Prefetch))):
+    for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups))):
         _refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
     if nest.entries and nest.stream and not nest.transposes:
         _refuse_any(nest, (Tile, Reorder), "streamed entries of a table do not take {}")
@@ -206,16 +204,6 @@ def _check_scratch(nest: CopyNest) -> None:
 
 def _check_streamed_tiles(nest: CopyNest) -> None:
     """Blocks that are streamed begin where lines of the destination do, or find those lines."""
-    tiled = nest.tiles("row") and nest.tiles("column")
-    for x in nest.obeying(PrefetchTile):
-        if (x.lines is None) == nest.stages_rows:
-            refuse("PrefetchTile has lines exactly when complete result rows are staged", x)
-        if x.lines is not None and not (isinstance(x.lines, int) and 0 <= x.lines <= MOST_LINES):
-            refuse(f"expected PrefetchTile of 0 to {MOST_LINES} lines, got {str(x.lines)[:40]}", x)
-        if not nest.stages_rows and nest.short:
-            refuse("PrefetchTile needs source rows of a lane or more", x)
-        if not nest.stages_rows and not (tiled and nest.stream):
-            refuse("PrefetchTile needs tiles of rows and columns, and Stream", x)
     (stream, *others) = (*nest.obeying(Stream), None)
     if nest.staged or stream is None:
         return
@@ -230,6 +218,7 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
             refuse(f'Stream("given") needs a multiple of {block} rows, got {row.extent}', stream)
         return
     narrow = block_shape(width, "16x64") in instruction("transposed").shapes.get(8 * width, ())
+    tiled = nest.tiles("row") and nest.tiles("column")
     is_headed = stream.form == "headed" and others == [None]
     if not is_headed or not tiled or not narrow or nest.convert or row.src_table:
         refuse('a transpose of these elements streams by "given" or through Stage', stream)
@@ -259,17 +248,12 @@ def _check_lanes(nest: CopyNest) -> None:
 
 
 def _check_streamed_lanes(nest: CopyNest) -> None:
-    """The limits and distances of streams have a meaning in the nest."""
-    has_table = bool(nest.obeying(Table)) or any(x.src_table for x in nest.loops)
+    """The limits of streams have a meaning in the nest."""
     for x in nest.obeying(Stream):
         if x.least < 0:
             refuse(f"expected least of 0 or more, got {x}", x)
         if x.least and x.form in ("given", "full", "begun"):
             refuse(f'Stream("{x.form}") takes no least, got {x}', x)
-        if x.prefetch_bytes < 0 and not nest.goes_back:
-            refuse(f"expected prefetch_bytes of 0 or more, got {x}", x)
-        if x.entries_ahead and not has_table:
-            refuse(f"entries_ahead needs a table of chunks, got {x}", x)
 
 
 def _check_tail(nest: CopyNest, long: Loop, count: int) -> None:
@@ -346,7 +330,9 @@ def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
 
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a text repeats a directive: it follows from the layouts of both sides."""
-    return isinstance(directive, (*HELD, LanesBeyond, Prefetch, Request))
+    if isinstance(directive, Prefetch):
+        return directive.distance == PREFETCH_ARGUMENT
+    return isinstance(directive, (*HELD, LanesBeyond, Request))
 
 
 def _check_choices(made: CopyNest, nest: CopyNest) -> None:
@@ -361,8 +347,6 @@ def _check_choices(made: CopyNest, nest: CopyNest) -> None:
                 taken = _replaces(x, nest.tail(axis))
             case Stream(form):
                 taken = x in own or (is_run and form in ("full", "headed"))
-            case Ahead():
-                taken = bool(own)
         if not taken:
             refuse(f"this copy does not take {x}", x)
 

@@ -8,7 +8,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
-from codegen.schedule.choose_directives import InnerLoops, elements, packed_rows
+from codegen.schedule.choose_directives import InnerLoops, elements, later_entries, packed_rows
 from codegen.schedule.choose_inner import inner_loops, short_loops
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source
@@ -200,4 +200,5 @@ def loop_schedule(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    return Schedule(axes, loops, directives, (*cuts, *inner.cuts), strips.sized)
+    made = Schedule(axes, loops, directives, (*cuts, *inner.cuts), strips.sized)
+    return replace(made, directives=(*directives, *later_entries(box, made)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.ir.element_types import INTEGER_TYPES
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
@@ -11,9 +13,9 @@ from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
 from codegen.schedule.directives import (
     REST,
-    Ahead,
     CopyBlock,
     Directive,
+    Prefetch,
     Request,
     Table,
     Tail,
@@ -29,7 +31,7 @@ from codegen.schedule.limits import (
     SMALL_LEAST_COLUMNS,
     SMALL_ROWS,
 )
-from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, OffsetTable
 from codegen.schedule.schedule import Cut, Joined, Looped, PackedSide
 from codegen.support.dataclasses import dataclass
 
@@ -58,7 +60,8 @@ class InnerLoops(Looped):
     """Inner loops, before the loops around them are ordered, and cut into strips.
 
     loops, directives  as in a schedule
-    streams  how lines are stored past the cache; () if the loops do not write full lines
+    streams  how lines are stored past the cache, and their own requests; () if the loops do not write full
+             lines
     long     the axis that strips cut, if there is one
     unit     strips have a multiple of so many of its iterations
     cuts     other cuts
@@ -66,27 +69,28 @@ class InnerLoops(Looped):
 
     loops: tuple[Joined, ...]
     directives: tuple[Directive, ...] = ()
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[Directive, ...] = ()
     long: str | None = None
     unit: int = 1
     cuts: tuple[Cut, ...] = ()
 
     def directed(self, *, stream: bool) -> tuple[Directive, ...]:
-        """The directives; a loop that streams lines copies no blocks."""
+        """The directives; a loop that streams lines copies no blocks, and has requests of its own."""
         if not stream:
             return self.directives
-        return *(x for x in self.directives if not isinstance(x, CopyBlock)), *self.streams
+        return *(x for x in self.directives if not isinstance(x, (CopyBlock, Prefetch))), *self.streams
 
 
 def chunks(box: StridedBox, axes: tuple[str, ...]) -> InnerLoops:
     """Chunks of a line that follow each other in the destination; a table holds their source offsets."""
-    return InnerLoops((Joined("x", axes, table=True),), *chunk_directives(box.width), axes[-1])
+    return replace(chunk_loops(box.width), loops=(Joined("x", axes, table=True),), long=axes[-1])
 
 
-def chunk_directives(width: int) -> tuple[tuple[Directive, ...], tuple[Stream, ...]]:
-    """The directives of chunks of so many bytes, without a stream and with one."""
-    lines = Vectorize((("x", LINE_BYTES // width),)), Tail("x", "narrow", sizes=(1,)), Ahead(PREFETCH_BYTES)
-    return lines, (Stream("full", prefetch_bytes=PREFETCH_BYTES, entries_ahead=PREFETCH_CHUNKS),)
+def chunk_loops(width: int) -> InnerLoops:
+    """The directives of chunks of so many bytes, whose loop a table has."""
+    lines = Vectorize((("x", LINE_BYTES // width),)), Tail("x", "narrow", sizes=(1,))
+    near, far = Prefetch("x", PREFETCH_BYTES), Prefetch("x", PREFETCH_BYTES, chunks=PREFETCH_CHUNKS)
+    return InnerLoops((), (*lines, near), (Stream("full"), far))
 
 
 def run(box: StridedBox, axis: Axis) -> InnerLoops:
@@ -95,10 +99,16 @@ def run(box: StridedBox, axis: Axis) -> InnerLoops:
     Runs of full lines are often adjacent; others need a size worth their ends. Runs at table entries have one
     form, in which later entries are prefetched.
     """
-    full = Stream("full", prefetch_bytes=PREFETCH_BYTES)
-    streams = (Stream("headed"),) if box.entries else (full, Stream("headed", RUN_SHORT_BYTES))
+    streams: tuple[Directive, ...] = (Stream("headed"),)
+    if not box.entries:
+        streams = Stream("full"), Stream("headed", RUN_SHORT_BYTES), Prefetch("x", PREFETCH_BYTES)
     how = LINES, Tail("x", "shift", sizes=(REST,)), CopyBlock(RUN_LONG_BYTES)
     return InnerLoops((Joined("x", (axis.name,), in_bytes=True),), how, streams, axis.name)
+
+
+def later_entries(box: StridedBox, schedule: Looped) -> tuple[Directive, ...]:
+    """The requests for later entries of the tables around a box, if lines are streamed."""
+    return (Prefetch("entry", ENTRIES_ARGUMENT),) if box.entries and schedule.stream else ()
 
 
 def requests(axis: str) -> InnerLoops:
@@ -161,9 +171,14 @@ def packed_rows(
         whole = Vectorize(((names[0], long.extent), (names[1], count)))
         return InnerLoops(loops, (whole,), (Stream("full"),), last, unit)
     line, *narrower = (columns for rows, columns in shapes if rows == count)
-    staged = [Stream("staged", ROW_BUFFER_BYTES // box.width)] * (packed == "src")
+    staged = _staged(box.width) if packed == "src" else ()
     lines = Vectorize(((names[0], line), (names[1], count))), Tail(names[0], "shift", (*narrower, 1))
     return InnerLoops(loops, lines, (Stream("begun"), *staged), last, unit)
+
+
+def _staged(width: int) -> tuple[Directive, ...]:
+    """Rows that begin inside lines go through scratch; the next chunk is requested when they leave it."""
+    return Stream("staged", ROW_BUFFER_BYTES // width), Prefetch("chunk", 1)
 
 
 def small_blocks(box: StridedBox, column: str, row: str) -> InnerLoops:
@@ -203,17 +218,17 @@ def codes(box: StridedBox, packed: Axis) -> InnerLoops:
     line = LINE_BYTES if packs else LINE_BYTES // group
     sizes = (WORD_BYTES, REST) if line > WORD_BYTES else (REST,)
     lines = Vectorize((("x", line), ("code", group))), Tail("x", "shift", sizes)
-    headed = Stream("headed", PACKED_SHORT_BYTES // (1 if packs else group), PACKED_PREFETCH_BYTES)
-    return InnerLoops(loops, lines, (headed,), packed.name, group, cuts)
+    headed = Stream("headed", PACKED_SHORT_BYTES // (1 if packs else group))
+    return InnerLoops(loops, lines, (headed, Prefetch("x", PACKED_PREFETCH_BYTES)), packed.name, group, cuts)
 
 
 def code_columns(box: StridedBox, packed: Axis, column: Axis) -> InnerLoops:
     """The same in columns that follow each other on both sides."""
     packs, (_, few, many) = box.target.bits < 8, COLUMNS
     ahead = PREFETCH_COLUMNS * (1 if packs else packed.extent * min(box.source_width, box.width) // 8)
-    staged = [Stream("staged", ROW_BUFFER_BYTES)] * (not packs)
+    staged = () if packs else _staged(1)
     lanes = Vectorize((("x", many), ("code", packed.extent)))
     how = lanes, Tail("x", "clamp", sizes=(few, 1))
-    streams = Stream("begun", prefetch_bytes=ahead), *staged
+    streams: tuple[Directive, ...] = (Stream("begun"), *staged, Prefetch("x", ahead))
     loops = Joined("x", (column.name,)), Joined("code", (packed.name,))
     return InnerLoops(loops, how, streams, column.name, few)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.ir.streams import Stream
 from codegen.maps.boxed_copy import BoxedCopy
-from codegen.schedule.choose_directives import chunk_directives
+from codegen.schedule.choose_directives import chunk_loops
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.conditions import Conditions
@@ -59,5 +59,5 @@ def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool) -> JoinedBoxes | N
     if chunks is None or pads:
         return None
     axes = tuple(f"joined{k}" for k in range(len(chunks.outer)))
-    lines, streams = chunk_directives(chunks.width)
-    return JoinedBoxes(Schedule(axes, directives=(*lines, *streams) if stream else lines), chunks)
+    directives = chunk_loops(chunks.width).directed(stream=stream)
+    return JoinedBoxes(Schedule(axes, directives=directives), chunks)

@@ -13,7 +13,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Ahead, Assemble, Request
+from codegen.schedule.directives import Assemble, Prefetch, Request
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Cut, Joined, Schedule
@@ -86,7 +86,7 @@ def shuffle_beside(box: StridedBox, schedule: Schedule, when: Conditions) -> Sch
     if how is None:
         return None
     far = when.go_past_share(box, FAR_SHARE)
-    return _scheduled(box, how.changed(Ahead(AHEAD_BYTES)) if far else how, when.threads)
+    return _scheduled(box, how.changed(Prefetch("step", AHEAD_BYTES)) if far else how, when.threads)
 
 
 def _best(box: StridedBox) -> Schedule | None:

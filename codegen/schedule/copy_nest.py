@@ -25,7 +25,7 @@ from codegen.schedule.directives import (
 )
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import (
-    GROUP_TABLES,
+    GROUP_TABLE,
     LINE_TABLE,
     OFFSET_TABLES,
     PART_TABLES,
@@ -258,6 +258,6 @@ def table_arguments(nest: CopyNest) -> frozenset[str]:
     """The arguments of a nest's kernel that are addresses of tables of 64-bit integers."""
     names = {*offset_tables(nest)}
     names |= {*OFFSET_TABLES} if nest.entries else set()
-    names |= {*GROUP_TABLES} if group_table(nest) else set()
+    names |= {GROUP_TABLE} if group_table(nest) else set()
     names |= {*SEGMENT_TABLES} if nest.obeying(Gather) else set()
     return frozenset(names)

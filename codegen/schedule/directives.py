@@ -93,18 +93,6 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefetchTile:
-    """Request the source of the next tile while lines of this one are stored.
-
-    lines  requested for each line that is stored, if tiles have complete result rows; None: one
-    """
-
-    lines: Size | None = None
-
-    __str__ = as_call
-
-
-@dataclass(frozen=True, slots=True)
 class LanesBeyond:
     """Rows are shorter than a lane: super-vectors load full lanes, of which the elements of a row are stored.
 
@@ -237,19 +225,19 @@ class CopyBlock:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Between runs of iterations, request lines of the source at a distance that each call passes."""
+    """Request the lines that a later iteration of a loop reads, while this one runs.
 
-    axis: str
-    iterations: int
+    loop      a loop of super-vectors or elements; "entry" for the entries of tables; "tile" for all loops
+              over tiles, and "chunk" for rows that go through scratch: the next one is requested while lines
+              of this one are stored
+    distance  from one to the other: entries, one tile or chunk, or bytes of the source in other loops; the
+              name of the argument if each call passes it
+    chunks    where a table has more chunks, the one so much later is requested instead; 0 for none
+    """
 
-    __str__ = as_call
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """After each super-vector, request the source this many bytes further on."""
-
-    distance_bytes: int
+    loop: str
+    distance: Size
+    chunks: int = 0
 
     __str__ = as_call
 
@@ -295,8 +283,6 @@ Directive: TypeAlias = (
     | Groups
     | CopyBlock
     | Prefetch
-    | PrefetchTile
-    | Ahead
     | Gather
     | Request
 )
@@ -362,6 +348,10 @@ class Directed:
     def lanes(self) -> dict[str, int]:
         """The iterations of each loop that run at once."""
         return lanes_of(self.directives)
+
+    def prefetch(self, loop: str) -> Prefetch | None:
+        """The requests for a later iteration of a loop; None without them."""
+        return next((x for x in self.obeying(Prefetch) if x.loop == loop), None)
 
     def tail(self, axis: str) -> Tail | None:
         """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""

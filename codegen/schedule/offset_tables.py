@@ -51,14 +51,10 @@ class RowGroups:
 
     digits  (count, source stride, destination stride), most minor first; empty if a run-time table holds the
             offsets
-    columns rows of each group, packed together in the source
-    width   bytes of an element
     run     elements of a row that are contiguous in the source, at least a line
     """
 
     digits: tuple[Digit, ...] = ()
-    columns: int = 0
-    width: int = 0
     run: int = 0
 
     def __str__(self) -> str:
@@ -68,17 +64,6 @@ class RowGroups:
     def offsets(self) -> Table:
         """(source, destination) of each group."""
         return np.stack([_joined([(n, d[k]) for n, *d in self.digits]) for k in (0, 1)], axis=1)
-
-    @lazy
-    def ahead(self) -> Table:
-        """(elements, bytes) that each result row prefetches ahead, CHUNK_BYTES after the row before it.
-
-        The elements are full runs of all groups, which follow each other in the source.
-        """
-        rows = len(self.offsets) * self.columns
-        run = min(self.run, CHUNK_BYTES // self.width)
-        runs, within = np.divmod(np.arange(rows) * CHUNK_BYTES, rows * run * self.width)
-        return np.stack([runs * run, within], axis=1)
 
 
 def _joined(digits: list[tuple[int, int]]) -> Table:
@@ -101,15 +86,8 @@ LINE_TABLE = "line_offsets"
 PART_TABLES = PART_OFFSETS, PART_ORDERS = "part_offsets", "part_orders"
 """The arguments of a kernel for parts of the source: where each begins, and the orders of their bytes."""
 
-GROUP_TABLES = GROUP_TABLE, GROUP_AHEAD = "group_offsets", "group_ahead"
-"""The arguments of a kernel for the tables of row groups."""
+GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_RUN = "group_offsets", "group_count", "group_run"
+"""The arguments of a kernel for row groups, the table of their offsets first."""
 
-GROUP_COUNT, GROUP_RUN = "group_count", "group_run"
-GROUP_ARGUMENTS = (*GROUP_TABLES, GROUP_COUNT, GROUP_RUN)
-"""All arguments of a kernel for row groups."""
-
-PREFETCH_ARGUMENT = "prefetch_distance"
-"""The argument of a conversion that prefetches: the distance in bytes ahead of its reads."""
-
-PREFETCH_ELEMENTS = 64
-"""Elements that it converts in vectors between one batch of prefetches and the next."""
+PREFETCH_ARGUMENT, ENTRIES_ARGUMENT = "prefetch_distance", "prefetch_entries"
+"""The arguments of a kernel for distances of prefetches that calls pass: in bytes, and in entries."""

@@ -7,8 +7,9 @@ from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_directives import later_entries
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Ahead, Diagonal, PrefetchTile, Reorder, Stage, Tile
+from codegen.schedule.directives import Diagonal, Prefetch, Reorder, Stage, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import Schedule
@@ -34,12 +35,12 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     others = [x for x in box.axes if x.name not in cut.inner]
     find, order = (tiles_of_rows, _with_loops_of_rows) if cut.stages_rows else (tiles_of_lines, _with_loops)
     tiles = find(box, cut, others, when)
-    cut = order(
-        box, cut.changed(*tiles, without=(Reorder, Diagonal, PrefetchTile, Ahead)), others, when.threads
-    )
+    cut = order(box, cut.changed(*tiles, without=(Reorder, Diagonal, Prefetch)), others, when.threads)
     names = {x.name for x in others}
     outer = tuple(name for name in cut.order if name in names)
-    return replace(cut, outer=outer, sized=given_size(box, cut, when), split=False)
+    directives = *cut.directives, *later_entries(box, cut)
+    sized = given_size(box, cut, when)
+    return replace(cut, outer=outer, directives=directives, sized=sized, split=False)
 
 
 def shares_sets(box: StridedBox, distance: int) -> bool:
@@ -70,7 +71,7 @@ def _with_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int
         wide = columns if cut.short else int_size(x.size)
         steps[x.index] = wide * box.source_width, -(-columns // wide)
     if cut.stream and not cut.short:
-        cut = cut.changed(PrefetchTile())
+        cut = cut.changed(Prefetch("tile", 1))
     if cut.staged:
         outer = *_in_order(steps, threads), row.index
         return in_blocks(cut, outer, along_rows=cut.lanes["row"] < box.per_line)
@@ -81,7 +82,7 @@ def _with_loops(box: StridedBox, cut: Schedule, others: list[Axis], threads: int
     diagonal = wide_blocks and not cut.stream and not along_rows
     diagonal = diagonal and (box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES))
     if along_rows and wide_blocks and box.source_width == box.width:
-        cut = cut.changed(Ahead(FAR_PREFETCH_BYTES))
+        cut = cut.changed(Prefetch("column", FAR_PREFETCH_BYTES))
     return in_blocks(cut, _in_order(steps, threads, innermost), along_rows=along_rows, diagonal=diagonal)
 
 
@@ -106,8 +107,8 @@ def _with_loops_of_rows(box: StridedBox, cut: Schedule, others: list[Axis], thre
         steps[x.index] = abs(layers.src) * cut.together, -(-layers.extent // cut.together)
     tiles = -(-columns // wide)
     steps[cut.tiles("column")[0].index] = wide * box.source_width if tiles > 1 else 0, tiles
-    requests = PrefetchTile(_requests(min(wide, columns) * box.source_width))
-    cut = cut.changed(Stage(separate=machine().registers < MANY_REGISTERS), requests)
+    requests = [Prefetch("tile", 1)] * (not cut.short)
+    cut = cut.changed(Stage(separate=machine().registers < MANY_REGISTERS), *requests)
     return in_blocks(cut, (*_in_order(steps, threads), *(x.axis for x in cut.tiles("layer"))))
 
 
@@ -139,16 +140,6 @@ def _in_order(
         loops.remove(most)
         loops.insert(0, most)
     return tuple(loops)
-
-
-def _requests(row_bytes: int) -> int:
-    """Lines to prefetch per line written, for source rows of a tile: short ones touch more than they fill.
-
-    Rounded up, at least 2: the partial lines at both ends of a run request none, and the rows at the end of a
-    tile would be left (u32 [4000,28,80] (0,2,1), Zen 4, 2026-11: 0.57 of memcpy with 1, 0.85 with 2).
-    """
-    touched = -(-row_bytes // LINE_BYTES) + 1
-    return -(-touched * LINE_BYTES // row_bytes)
 
 
 def _runs_along_rows(box: StridedBox, cut: Schedule) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.schedule.machine import described, machine
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded, strided_view
 from tests.tools.schedules import changed, directives_of, loops_of, transposed
@@ -21,7 +23,7 @@ TRANSPOSE = (
     'Vectorize(row=16, column=16), Tail("row", "clamp"), Tail("column", "clamp")'
 )
 STAGED = TRANSPOSE.replace('"row_tile", "column_tile"', '"column_tile", "row_tile"') + (
-    ', Stage(), Stream("headed"), PrefetchTile()'
+    ', Stage(), Stream("headed"), Prefetch("tile", 1)'
 )
 SHAPES = (
     *((300, 200), (130, 67), (256, 512), (33, 500), (500, 33), (12, 400), (400, 12), (5, 1000), (192, 320)),
@@ -150,7 +152,7 @@ def test_pack_unpack_relayout_and_plans_take_schedules() -> None:
         tj.unpack(
             t,
             schedule=schedule.replace("Stage(), ", "").replace(
-                'Stream("headed"), PrefetchTile()', "Ahead(128)"
+                'Stream("headed"), Prefetch("tile", 1)', 'Prefetch("column", 128)'
             ),
         ),
         U4,
@@ -163,7 +165,7 @@ def test_pack_unpack_relayout_and_plans_take_schedules() -> None:
 
 def test_destinations_inside_a_line_are_not_streamed_in_place() -> None:
     """`Stream("given")` needs destinations that begin lines; others run by the schedule of the compiler."""
-    schedule = TRANSPOSE + ', Stream("given"), PrefetchTile()'
+    schedule = TRANSPOSE + ', Stream("given"), Prefetch("tile", 1)'
     x, room = np.arange(256 * 320, dtype=np.uint32).reshape(256, 320), np.zeros(320 * 256 + 16, np.uint32)
     begin = -room.ctypes.data % 64 // 4
     for shift in (0, 1, 4):
@@ -201,7 +203,14 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         ),
         (TRANSPOSE + ", Stage()", 'Stage needs Stream("headed")'),
         (TRANSPOSE + ', Stream("given")', "needs result rows at multiples of 64 bytes"),
-        (TRANSPOSE + ", PrefetchTile()", "PrefetchTile needs tiles of rows and columns, and Stream"),
+        (
+            TRANSPOSE + ', Prefetch("tile", 1)',
+            'expected requests for column in this copy, got Prefetch("tile", 1)',
+        ),
+        (STAGED.replace("1)", "2)"), "expected a distance of 1 tile, got"),
+        (TRANSPOSE + ', Prefetch("row", 128)', "expected requests for column in this copy, got"),
+        (TRANSPOSE + ', Prefetch("column", "prefetch_distance")', "this copy does not take Prefetch("),
+        (TRANSPOSE + ', Prefetch("entry", 1)', "expected requests for column in this copy, got"),
         (TRANSPOSE + ", LanesBeyond()", "this copy does not take LanesBeyond()"),
         (TRANSPOSE + ', Table("src")', "expected Table as `explain` prints it"),
         (TRANSPOSE + ", Stage(run_columns=3)", "Stage takes separate"),
@@ -319,6 +328,40 @@ def test_runs_take_any_power_of_two(lanes: int, columns: int) -> None:
         np.testing.assert_array_equal(z, src)
 
 
+@pytest.mark.parametrize(
+    ("index", "schedule"),
+    [
+        (np.s_[:, :700], RUN + ', Prefetch("x", 512)'),
+        (np.s_[:, 1:700], RUN + ', Stream("headed", least=64), Prefetch("x", 64)'),
+        (np.s_[:, ::7], 'Prefetch("x", 4096)'),
+        (np.s_[:, ::-1], 'Vectorize(x=16), Tail("x", "shift", sizes=(4, 1)), Prefetch("x", -256)'),
+    ],
+)
+def test_copies_without_blocks_take_requests(index: Any, schedule: str) -> None:
+    """Super-vectors request the source some bytes further on, and so do runs of single elements."""
+    x = np.arange(9 * 800, dtype=np.float32).reshape(9, 800)[index]
+    z = np.zeros((9, 801), np.float32)[:, : x.shape[1]]
+    assert "prefetch_" in tj.explain(z, x, schedule=schedule).source.partition('"""\n')[2]
+    tj.copyto(z, x, schedule=schedule)
+    np.testing.assert_array_equal(z, x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "loop"),
+    [((3_000_001, 2), (1, 0), "chunk"), ((5001, 3001), (1, 0), "tile"), ((3000, 300, 80), (1, 0, 2), "x")],
+)
+def test_large_copies_need_no_requests(shape: tuple[int, ...], axes: tuple[int, ...], loop: str) -> None:
+    """A text without the requests of the compiler is obeyed."""
+    src = np.empty(shape, np.uint32).transpose(axes)
+    dst = np.empty(src.shape, np.uint32)
+    with described(replace(machine(), stream_bytes=1 << 20)):
+        own = tj.explain(dst, src)
+        text = re.sub(rf', Prefetch\("{loop}", \d+\)', "", own.directives)
+        assert text != own.directives
+        assert "prefetch_" in own.source.partition('"""\n')[2]
+        assert "prefetch_" not in tj.explain(dst, src, schedule=text).source.partition('"""\n')[2]
+
+
 @pytest.mark.parametrize("columns", [63, 64, 100, 200])
 def test_the_rest_of_a_run_is_less_than_a_line(columns: int) -> None:
     x, z = (np.zeros((7, 300), np.uint8)[:, :columns] for _ in range(2))
@@ -369,15 +412,16 @@ def test_other_copies_take_lanes_that_have_instructions(
         ("rows", RUN.replace('"shift", sizes=("rest",)', '"clamp"') + ', Stream("full")'),
         ("rows", RUN + ', Stream("given")'),
         ("rows", RUN + ', Tile("x", 2)'),
-        ("rows", RUN + ', Stream("full", entries_ahead=1000000)'),
-        ("rows", RUN + ', Stream("full", prefetch_bytes=-5)'),
+        ("rows", RUN + ', Prefetch("x", 256, chunks=1000000)'),
+        ("rows", RUN + ', Prefetch("x", -5)'),
+        ("rows", RUN + ', Prefetch("x", 0)'),
         ("rows", RUN + ', Stream("full", least=64)'),
         ("rows", RUN + ', Stream("headed", least=-5)'),
         (
             "pairs",
             'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("staged")',
         ),
-        ("short rows", "PrefetchTile(lines=1000000000)"),
+        ("short rows", 'Prefetch("tile", 1000000000)'),
         ("shuffle", 'Tile("step", 1)'),
         ("elements", 'Tile("x", 8), Tile("x", 8)'),
     ],
@@ -480,7 +524,7 @@ def test_layers_are_around_strips() -> None:
 
 
 @pytest.mark.parametrize("size", [96, 320])
-@pytest.mark.parametrize("how", ['"headed"), PrefetchTile(lines=2)', '"headed")', '"aligned")'])
+@pytest.mark.parametrize("how", ['"headed"), Prefetch("tile", 1)', '"headed")', '"aligned")'])
 def test_complete_rows_of_any_transpose_are_staged(size: int, how: str) -> None:
     z = np.zeros((200, 300), np.uint32)
     lanes = re.search(r"Vectorize\([^)]*\)", tj.explain(z, U4.T).directives)
@@ -517,7 +561,7 @@ def test_a_schedule_for_one_thread_runs_on_several() -> None:
         (r'Tile\("column", \d+', 'Tile("column", 100', "expected a multiple of"),
         (r'Tile\("column", \d+', 'Tile("column", 0', "expected tiles of 1 to"),
         (r"Vectorize\(row=\d+", "Vectorize(row=7", "got blocks of 7x"),
-        (r"PrefetchTile\([^)]*\)", "PrefetchTile()", "PrefetchTile has lines exactly when"),
+        (r"Prefetch\([^)]*\)", 'Prefetch("tile", 2)', "expected a distance of 1 tile"),
     ],
 )
 def test_a_caret_is_under_what_is_refused(own: str, given: str, message: str) -> None:

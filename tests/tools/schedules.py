@@ -7,12 +7,13 @@ from random import Random
 
 SIZES = (1, 2, 3, 4, 8, 12, 15, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 320, 1024)
 ADDED = (
-    *("Stage()", "Diagonal()", "PrefetchTile()", "Ahead(128)", "CopyBlock(256)"),
+    *("Stage()", "Diagonal()", "CopyBlock(256)"),
+    *('Prefetch("tile", 1)', 'Prefetch("column", 128)', 'Prefetch("x", 128)', 'Prefetch("entry", 2)'),
     *(f'Stream("{form}")' for form in ("given", "full", "begun", "headed", "aligned", "staged")),
     *(f'Parallel("{loop}")' for loop in ("row_tile", "column_tile", "i", "entry", "block")),
     *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
 )
-SHAPING = ("Vectorize", "Tail", "Stream", "Ahead", "Table")
+SHAPING = ("Vectorize", "Tail", "Stream", "Prefetch", "Table")
 """The directives of a copy without blocks that its tiles keep."""
 
 ORDERS = (("row_tile", "column_tile"), ("column_tile", "row_tile"))
@@ -79,10 +80,9 @@ def transposed(others: list[str], itemsize: int, random: Random) -> str:
     how += [f"Stage({random.choice(['', 'separate=True']) if complete else ''})"] * stage
     forms = ["headed", "aligned"] if complete else ["headed"] if stage else ["given", "headed"]
     how += [f'Stream("{random.choice(forms)}")'] * streams
-    lines = f"lines={random.randrange(4)}" if complete else ""
-    how += [f"PrefetchTile({lines})"] * (streams and random.random() < 0.7)
+    how += ['Prefetch("tile", 1)'] * (streams and random.random() < 0.7)
     how += ["Diagonal()"] * (blocks == ("column", "row") and random.random() < 0.3)
-    how += ["Ahead(256)"] * (random.random() < 0.2)
+    how += ['Prefetch("column", 256)'] * (random.random() < 0.2)
     how += [f"Vectorize(row={rows}, column={columns})", 'Tail("row", "clamp")', 'Tail("column", "clamp")']
     return ", ".join(how)
 

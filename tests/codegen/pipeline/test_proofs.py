@@ -16,7 +16,7 @@ from codegen.pipeline.proofs import given_of, prove_launch
 from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.launch import Launch
-from codegen.schedule.directives import Ahead
+from codegen.schedule.directives import Prefetch
 from codegen.schedule.machine import described
 from codegen.support.errors import KernelError
 from tests.codegen.emit.golden_copies import COPIES, virtual
@@ -144,7 +144,7 @@ def boxes_of(program: CopyProgram) -> Iterator[Launch]:
 def check_that_each_byte_counts(launch: Launch) -> None:
     """A box needs all bytes of its reach, and no others."""
     function, given = launch.step.kernel.function, in_reach(launch)
-    if any(x.src_table for x in launch.step.nest.loops) and launch.step.nest.obeying(Ahead):
+    if any(x.src_table for x in launch.step.nest.loops) and launch.step.nest.obeying(Prefetch):
         return
     check_buffers(function, given)
     for side in ("dst",) if launch.step.nest.fills else ("src", "dst"):

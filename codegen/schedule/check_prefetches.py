@@ -1,0 +1,46 @@
+"""Check that passes can obey the requests of a copy for what later iterations read."""
+
+from __future__ import annotations
+
+from codegen.ir.streams import Stream
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.directives import Assemble, Groups, Prefetch
+from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, PREFETCH_ARGUMENT
+from codegen.schedule.read_directives import refuse
+
+
+def check_prefetches(nest: CopyNest) -> None:
+    """Check the requests of a nest whose sizes are numbers.
+
+    Raises:
+        ScheduleError: passes cannot obey them.
+    """
+    for x in nest.obeying(Prefetch):
+        if x.loop not in (loops := _loops(nest)):
+            refuse(f"expected requests for {', '.join(loops) or 'nothing'} in this copy, got {x}", x)
+        has_chunks = any(loop.axis == x.loop and loop.src_table for loop in nest.loops)
+        if x.chunks and (x.chunks < 0 or not has_chunks):
+            refuse(f"expected no chunks without a table of them, got {x}", x)
+        if x.loop in ("tile", "chunk") and x.distance != 1:
+            refuse(f"expected a distance of 1 {x.loop}, got {x}", x)
+        argument = ENTRIES_ARGUMENT if x.loop == "entry" else PREFETCH_ARGUMENT
+        goes_there = isinstance(x.distance, int) and (x.distance > 0 or nest.goes_back)
+        if x.distance != argument and not goes_there:
+            refuse(f'expected a distance of 1 or more, or "{argument}", got {x}', x)
+
+
+def _loops(nest: CopyNest) -> list[str]:
+    """The loops whose later iterations a copy can request.
+
+    The next tile is requested where lines are stored past the cache, or complete result rows are staged.
+    Source rows that are shorter than a lane mostly follow each other, so hardware prefetches them.
+    """
+    if nest.fills or nest.requests or nest.unit_bits == 1:
+        return []
+    in_registers = nest.lanes or nest.obeying(Assemble)
+    own = "column" if nest.transposes else nest.loops[0].axis
+    found = [own] * bool(nest.transposes or in_registers or len(nest.loops) == 1)
+    found += ["entry"] * bool(nest.entries)
+    found += ["chunk"] * (any(x.form == "staged" for x in nest.obeying(Stream)) and not nest.obeying(Groups))
+    in_lines = nest.stream and nest.tiles("row") and nest.tiles("column")
+    return [*found, *["tile"] * bool((nest.stages_rows or in_lines) and not nest.short)]
