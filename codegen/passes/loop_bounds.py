@@ -11,6 +11,7 @@ from codegen.ir.names import SHAPE
 from codegen.ir.nodes import Compare, For, Let
 from codegen.ir.values import IndexValue
 from codegen.passes.new_names import NewNames
+from codegen.passes.simplify import evaluated
 
 
 def ends(loop: For) -> tuple[Index, Index]:
@@ -42,6 +43,15 @@ def named_ends(loop: For, names: NewNames) -> tuple[list[Let], Index, Index]:
             bound = index_symbol(lets[-1].name)
         found.append(bound)
     return lets, found[0], found[1]
+
+
+def named(wanted: str, index: Index, names: NewNames) -> tuple[tuple[Let, ...], Index]:
+    """The statement that names an index expression, and its symbol; none for sums."""
+    index = evaluated(index)
+    if isinstance(index, Affine):
+        return (), index
+    let = Let(names.name(wanted), IndexValue(index))
+    return (let,), index_symbol(let.name)
 
 
 def is_simple(index: Index) -> bool:

@@ -6,11 +6,11 @@ from dataclasses import field, replace
 from itertools import chain
 
 from codegen.analysis.bodies import flat
-from codegen.ir.building import compare, greatest, index_of, least, minus, plus
-from codegen.ir.index import Affine, Greatest, Index, Least, index_symbol, index_symbols
+from codegen.ir.building import least, plus
+from codegen.ir.index import Greatest, Index, Least, index_symbol, index_symbols
 from codegen.ir.integer_operators import number_in
 from codegen.ir.names import END
-from codegen.ir.nodes import MANY, Carried, Compare, For, Function, If, Let, Statement
+from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import (
     Body,
     in_sizes,
@@ -23,11 +23,10 @@ from codegen.ir.rewriting import (
 )
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
-from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, with_ends
+from codegen.passes.loop_bounds import full_blocks_end, iterations, named, named_ends, with_ends
 from codegen.passes.new_names import NewNames, wanted
-from codegen.passes.simplify import evaluated
-from codegen.passes.tails import Vectors, clamped, obeyed, shifted, start_of_last, whole
-from codegen.schedule.directives import OVERLAPPING, Registers
+from codegen.passes.tails import Vectors, obeyed
+from codegen.schedule.directives import OVERLAPPING, Registers, Tail
 from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -75,6 +74,8 @@ class _Peel:
             case If(tests, then, otherwise):
                 return [If(tests, self.body(then), self.body(otherwise))]
             case For():
+                if node.lanes:
+                    return [node]
                 if node.size > 1 and (block := self.schedule.block(node.index)):
                     return self.blocks(node, block)
                 if node.size > 1 and (registers := self.schedule.registers(node.index)):
@@ -145,58 +146,37 @@ class _Peel:
                  else: for i: for j in 0..m: …
         """
         lets, first, last = named_ends(strips, self.names)
-        out: list[Statement] = [*lets]
-        step, lanes, how = loop.step // loop.size, registers.lanes, self.tail(loop.index)
-        size, single = strips.step // step, replace(with_ends(strips, first, last), step=step)
+        step, lanes, tail = loop.step // loop.size, registers.lanes, self.schedule.tail(loop.index)
+        size, strip = strips.step // step, index_symbol(strips.index)
 
-        def rows(begin: Index, end: Index, fewest: int, most: int) -> Body:
-            """The body of the loop over strips, for the iterations from one index to another."""
+        def rows(count: int, end: Index, fewest: int, most: int) -> Vectors:
+            """The body of the loop over strips, for the iterations from a strip to an index."""
 
             def changed(node: Statement) -> Body:
                 if isinstance(node, For) and node.index == loop.index:
                     return (replace(node, upper=(end,), fewest=fewest, most=most),)
                 return (node,)
 
-            return self.body(
-                tuple(substituted(x, strips.index, begin) for x in rewrite_body(strips.body, changed))
-            )
+            return Vectors(count, rewrite_body(strips.body, changed), fewest=fewest)
 
-        strip = index_symbol(strips.index)
-        full = rows(strip, plus(strip, strips.step), size, size)
-        if how == "clamp":
-            bodies = Vectors(size, full), Vectors(0, rows(strip, last, 0, size - 1))
-            return [*out, *shifted(single, bodies, compact=True, names=self.names)]
-        fit = out if how != "shift" else list[Statement]()
-        whole = self.end(loop, "whole", full_blocks_end(first, last, step, size, some=how == "shift"), fit)
-        fit.append(replace(with_ends(strips, first, whole), body=full))
-        left: list[Statement] = []
-        begin, fewest, most = whole, 0, size - 1
-        if how == "shift":
-            fewest, most = lanes, max(most, lanes)
-            early = (least if step > 0 else greatest)(whole, start_of_last(single, lanes))
-            begin = self.end(loop, "rest", early, left)
-        if how:
-            fit.append(If((before(whole, last, step),), (*left, *rows(begin, last, fewest, most))))
-        if how != "shift":
-            return fit
-        enough = compare(iterations(first, last, step), "ge", lanes)
-        return [*out, If((enough,), tuple(fit), rows(first, last, 0, lanes - 1))]
+        bodies = [rows(size, plus(strip, strips.step), size, size), rows(0, last, 0, size - 1)]
+        if tail and tail.how == "shift":
+            bodies[1:] = rows(0, last, lanes, max(lanes, size - 1)), rows(0, last, 0, lanes - 1)
+        single = replace(with_ends(strips, first, last), step=step)
+        return [*lets, *self.body(obeyed(single, tuple(bodies), tail, self.names))]
 
-    def tail(self, axis: str) -> str:
-        """How the iterations of a loop run that fill no block; "" if there are none."""
-        tail = self.schedule.tail(axis)
-        return tail.how if tail else ""
-
-    def vector_loop(self, loop: For, registers: Registers, most: int = MANY) -> list[Statement]:
-        """Full blocks of registers, then the tail; there are at most `most` iterations."""
+    def vector_loop(self, loop: For, registers: Registers) -> list[Statement]:
+        """Full blocks of registers, then the tail."""
         lanes, count, streamed = registers.lanes, registers.count, registers.streamed
-        how = self.tail(loop.index)
+        step, block, most = loop.step // loop.size, lanes * count, loop.most
+        tail = self.schedule.tail(loop.index)
         lets, first, last = named_ends(loop, self.names)
-        out: list[Statement] = [*lets]
-        step, block = loop.step // loop.size, lanes * count
+        loop, how = with_ends(loop, first, last), "" if tail is None else str(tail.how)
         if how in OVERLAPPING:
-            return [*out, *self.overlapping(with_ends(loop, first, last), registers, most)]
-        most, loop = min(most, loop.most), replace(loop, fewest=0, most=MANY)
+            held = {block: block if registers.whole else lanes, lanes: lanes, 1: 1}
+            bodies = tuple(Vectors(size, in_sizes(loop, size, 0).body, each) for size, each in held.items())
+            return [*lets, *obeyed(in_sizes(loop, 1, 0), bodies, tail, self.names)]
+        out, loop = list[Statement](lets), replace(loop, fewest=0, most=MANY)
         trips = None if streamed else number_in(iterations(first, last, step))
         if trips is not None and trips % lanes == 0:
             how = "registers" if how and trips % block else ""
@@ -207,43 +187,33 @@ class _Peel:
             made, begin = line_head(self.names, once, streamed, (first, last))
             head = self.live(with_ends(once, first, begin), begin)
             out += [*made, head]
-            full = _going_on(full)
-            once_streamed, full = (replace(x, body=streaming(x.body, streamed)) for x in (once, full))
-        whole = begin
-        if most >= block or loop.carried:
-            whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
-            out.append(with_ends(full, begin, whole))
+            full = replace(_going_on(full), body=streaming(full.body, streamed))
         once = _going_on(once)
-        sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape}
-        if streamed and count > 1:
-            done = self.end(loop, "done", full_blocks_end(whole, last, step, lanes), out)
-            out.append(with_ends(_going_on(once_streamed), whole, done))
-            whole = done
+        parts = [("whole", full)] if most >= block or loop.carried else []
+        if count > 1 and (streamed or how in ("scalar", "registers")):
+            parts.append(("done", replace(once, body=streaming(once.body, streamed)) if streamed else once))
+        sums = dict[str, Local]()
+        for what, part in parts:
+            blocks_end = full_blocks_end(begin, last, step, part.size)
+            names_end, end = named(f"{loop.index}_{what}", blocks_end, self.names)
+            out += [*names_end, *self.with_sums(with_ends(part, begin, end), sums)]
+            begin = end
+            sums = sums or {
+                c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape
+            }
         if how == "mask":
             left = trips % block if trips is not None else (lanes if streamed else block) - 1
             if min(most, left) < lanes and not loop.carried:
-                part = replace(once, lower=(whole,), upper=(last, plus(whole, once.step)))
+                part = replace(once, lower=(begin,), upper=(last, plus(begin, once.step)))
                 out.append(self.live(part, last, full=False))
             else:
-                out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
-        elif how and count > 1:
-            done = self.end(loop, "done", full_blocks_end(whole, last, step, lanes), out)
-            out += self.with_sums(with_ends(once, whole, done), sums)
-            whole = done
+                out += self.with_sums(self.live(with_ends(once, begin, last), last), sums)
         rest: dict[str, Local] = {}
         if how == "scalar":
-            single, rest = self.scalar(loop, whole, last)
+            single, rest = self.scalar(loop, begin, last)
             out.append(single)
         self.sums.update({name: _Sums(held, rest.get(name)) for name, held in sums.items()})
         return out
-
-    def end(self, loop: For, what: str, end: Index, out: list[Statement]) -> Index:
-        """Name the index before which a part of a loop ends, unless it is a sum."""
-        end = evaluated(end)
-        if isinstance(end, Affine):
-            return end
-        out.append(Let(self.names.name(f"{loop.index}_{what}"), IndexValue(end)))
-        return index_symbol(out[-1].name)  # type: ignore[union-attr]
 
     def live(self, loop: For, last: Index, *, full: bool = True) -> For:
         """A loop whose last iteration has fewer active lanes, which a local counts; some may be full."""
@@ -285,73 +255,34 @@ class _Peel:
                 return replace(carried, start=self.rests[name])
         return carried
 
-    def overlapping(self, loop: For, registers: Registers, most: int) -> Body:
-        """Full blocks, then registers of which the last begins early; single elements if there are too few.
-
-        after:   if m >= 8:
-                   for j in 0..j_whole step 32: C[j] = A[j] [32]                  8 lanes, 4 registers
-                   for j_block in j_whole..m step 8: j = min(j_block, m - 8); C[j] = A[j] [8]
-                 else: for j in 0..m: C[j] = A[j]
-        """
-        lanes, block, tail = (
-            registers.lanes,
-            registers.lanes * registers.count,
-            self.schedule.tail(loop.index),
-        )
-        held = {block: block if registers.whole else lanes, lanes: lanes, 1: 1}
-        bodies = [Vectors(size, in_sizes(loop, size, 0).body, lanes) for size, lanes in held.items()]
-        single = replace(in_sizes(loop, 1, 0), most=min(most, loop.most))
-        (first,), (last,), step = loop.lower, loop.upper, single.step
-        left = iterations(first, last, step)
-        trips = number_in(left)
-        exact = trips is not None and trips % block == 0
-        if len(bodies) == 2 or exact or single.most < lanes or (tail and tail.how == "clamp"):
-            return obeyed(single, tuple(bodies), tail, self.names)
-        fit, end = list[Statement](), first
-        if single.most >= block:
-            end = self.end(loop, "whole", full_blocks_end(first, last, step, block, some=True), fit)
-            fit.append(with_ends(whole(single, bodies[0]), first, end))
-        early = start_of_last(single, lanes)
-        fit.append(clamped(with_ends(single, end, last), bodies[1], early, self.names))
-        if single.fewest >= lanes:
-            return tuple(fit)
-        return (If((compare(left, "ge", lanes),), tuple(fit), (whole(single, bodies[2]),)),)
-
     def blocks(self, outer: For, block: Registers) -> list[Statement]:
         """Full blocks, and the rows and lanes that fill none, row by row.
 
         before:  for i step 16: for j step 64: C[j, i] = A[i, j] [16, 64]
         after:   for i_block in 0..i_whole step 16:
-                   for i in i_block..i_block + 16 step 16:
-                     for j in 0..j_whole step 16: C[j, i] = A[i, j] [16, 16]
+                   for j_block in 0..j_whole step 16:
+                     for i in i_block..i_block + 16 step 16: for j in j_block..j_block + 16 step 16:
+                       C[j, i] = A[i, j] [16, 16]
                    if j_whole < m: for i in i_block..i_block + 16: for j in j_whole..m: …
                  for i in i_whole..n: for j: …
 
-        Blocks that may overlap have one of two forms for each loop:
+        Blocks of a clamped tail have one of two forms for each loop:
 
         after:   if n >= 16: for i_block in 0..n step 16: i = min(i_block, n - 16); the rows from there
                  else: for i in 0..n: for j: …
         """
         lets, first, last = named_ends(outer, self.names)
-        out: list[Statement] = [*lets]
-        step, side = outer.step // outer.size, block.lanes
-        name, at = self.names.name(f"{outer.index}_block"), self.names.name(outer.index)
-        rows = with_ends(outer, index_symbol(at), plus(at, side * step))
+        begin, tail = self.names.name(wanted(outer.index)), self.schedule.tail(outer.index)
+        single = with_ends(in_sizes(outer, 1, 0), first, last)
+        rows = with_ends(outer, index_symbol(begin), plus(begin, block.lanes * single.step))
         (inner,) = outer.body
         assert isinstance(inner, For), "a block's loops stand alone in each other"
-        inside = self.between(rows, inner, block)
-        if block.overlap:
-            begun = Let(at, IndexValue(least(name, minus(last, side))))
-            full = For(name, (first,), (last,), side, (begun, *inside))
-            alone = self.body(in_sizes(outer, 1, 0).body)
-            rest = replace(with_ends(in_sizes(outer, 1, 0), first, last), body=alone)
-            return [*out, If((Compare(minus(last, first), "ge", index_of(side)),), (full,), (rest,))]
-        whole = self.end(outer, "whole", full_blocks_end(first, last, step, side), out)
-        out.append(For(at, (first,), (whole,), side * step, inside))
-        tail = with_ends(in_sizes(outer, 1, 0), whole, last)
-        return [*out, replace(tail, body=self.body(tail.body))] if self.tail(outer.index) else out
+        full = Vectors(block.lanes, self.between(rows, inner, block, tail))
+        alone = Vectors(1, tuple(substituted(x, outer.index, index_symbol(begin)) for x in single.body))
+        made = obeyed(replace(single, index=begin), (full, alone), tail, self.names)
+        return [*lets, *self.body(made)]
 
-    def between(self, rows: For, loop: For, block: Registers) -> tuple[Statement, ...]:
+    def between(self, rows: For, loop: For, block: Registers, tail: Tail | None) -> Body:
         """The loops between the outer and the inner loop of a block, then these two."""
         if loop.index != block.axis:
             (inner,) = loop.body
@@ -359,38 +290,22 @@ class _Peel:
             alone = in_sizes(replace(loop, body=()), 1, 0)
             outer = resized(inner, 1, 1) if loop.size > 1 else inner
             assert isinstance(outer, For)
-            return (replace(alone, body=self.between(rows, outer, block)),)
+            return (replace(alone, body=self.between(rows, outer, block, tail)),)
         lets, first, last = named_ends(loop, self.names)
-        out: list[Statement] = [*lets]
         step, side, row_step = loop.step // loop.size, block.lanes, rows.step // rows.size
+        begin = self.names.name(wanted(loop.index))
         # Statements of the inner loop have the dimensions of both.
         (inside,) = in_sizes(replace(rows, body=(loop,)), side, 0).body
         assert isinstance(inside, For)
         lanes = replace(in_sizes(inside, side, 1), lanes=side)
-        registers = self.schedule.registers(block.axis)
-        assert registers is not None, "the inner loop of a block has registers of its own"
-
-        def row_by_row(begin: Index) -> For:
-            """The iterations that fill no block."""
-            rest = with_ends(resized(loop, 1, 0), begin, last)  # type: ignore[arg-type]
-            row = tuple(self.vector_loop(rest, registers, side - 1))
-            return replace(rows, step=row_step, size=1, body=row)
-
-        def in_block(made: For) -> For:
-            return replace(rows, step=side * row_step, size=side, lanes=side, body=(made,))
-
-        if block.overlap:
-            name, at = self.names.name(f"{loop.index}_block"), self.names.name(loop.index)
-            begun = Let(at, IndexValue(least(name, minus(last, side))))
-            once = in_block(with_ends(lanes, index_symbol(at), plus(at, side)))
-            full = For(name, (first,), (last,), side, (begun, once))
-            is_full = Compare(minus(last, first), "ge", index_of(side))
-            return (*out, If((is_full,), (full,), (row_by_row(first),)))
-        whole = self.end(loop, "whole", full_blocks_end(first, last, step, side), out)
-        out.append(in_block(with_ends(lanes, first, whole)))
-        if self.tail(block.axis):
-            out.append(If((before(whole, last, step),), (row_by_row(whole),)))
-        return tuple(out)
+        lanes = with_ends(lanes, index_symbol(begin), plus(begin, side * step))
+        full = replace(rows, step=side * row_step, size=side, lanes=side, body=(lanes,))
+        rest = replace(with_ends(resized(loop, 1, 0), index_symbol(begin), last), most=side - 1)  # type: ignore[arg-type]
+        by_row = replace(rows, step=row_step, size=1, body=(rest,))
+        single = replace(with_ends(loop, first, last), index=begin, step=step, size=1)
+        if tail is None or tail.how != "clamp":
+            tail = self.schedule.tail(block.axis)
+        return *lets, *obeyed(single, (Vectors(side, (full,)), Vectors(0, (by_row,))), tail, self.names)
 
 
 def _are_strips(strips: For, loop: For) -> bool:

@@ -1,16 +1,19 @@
-"""The iterations of a loop that fill no super-vector: narrower ones, or a last one that begins earlier."""
+"""The iterations of a loop that fill no super-vector: narrower ones, or a last one that begins earlier.
+
+Copies and kernels obey their tails here, whether a super-vector is a register, several, a strip or a block.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, greatest, least, let, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, greatest, least, let, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.integer_operators import number_in
 from codegen.ir.nodes import MANY, For, If, View
 from codegen.ir.rewriting import Body, on_buffers, substituted
-from codegen.passes.loop_bounds import iterations, with_ends
-from codegen.passes.new_names import NewNames
+from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named, with_ends
+from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.directives import Tail
 from codegen.support.dataclasses import dataclass
 
@@ -22,13 +25,15 @@ LEFT = "left"
 class Vectors:
     """A body that runs iterations of a loop at once.
 
-    count  how many; 0 for any number, which is `left`
-    lanes  lanes per register, if the body is that of a loop of a kernel; 0 for copies
+    count   how many; 0 for any number, which is `left`
+    lanes   lanes per register, if the body is that of a loop of a kernel; 0 for others
+    fewest  how many there are at least, if they may be any number
     """
 
     count: int
     body: Body
     lanes: int = 0
+    fewest: int = 0
 
     @property
     def is_any(self) -> bool:
@@ -48,14 +53,16 @@ def obeyed(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None, names: New
             return at_index(loop, vectors, first)
     if tail is None or (trips and trips % full.count == 0):
         return (whole(loop, full),)
+    if tail.how == "shift" and names is not None and len(bodies) > 2:
+        return ended_early(loop, bodies, names)
     if loop.most < full.count:
         few = tuple(x for x in bodies if x.count <= loop.most)
         return shifted(loop, few[-1:] if few[-1].is_any else few, compact=tail.how == "clamp", names=names)
     if loop.fewest >= full.count or len(bodies) == 1:
         return (clamped(loop, full, start_of_last(loop, full.count), names),)
-    if tail.how == "narrow":
-        return followed(loop, bodies, 0)
-    return shifted(loop, bodies, compact=tail.how == "clamp", names=names)
+    if tail.how in ("shift", "clamp"):
+        return shifted(loop, bodies, compact=tail.how == "clamp", names=names)
+    return followed(loop, bodies, 0, names)
 
 
 def at_index(loop: For, vectors: Vectors, index: Index, count: Index | None = None) -> Body:
@@ -63,8 +70,7 @@ def at_index(loop: For, vectors: Vectors, index: Index, count: Index | None = No
     if vectors.lanes:  # a loop of one iteration, until it is split into registers
         return (with_ends(whole(loop, vectors), index, plus(index, vectors.count * loop.step)),)
     body = tuple(substituted(statement, loop.index, index) for statement in vectors.body)
-    if vectors.is_any:
-        assert count is not None, "a body for any number of iterations needs their count"
+    if count is not None:
         body = tuple(substituted(statement, LEFT, count) for statement in body)
     same = {x.name: x.buffer for x in body if isinstance(x, View) and x.offset == Affine()}
     kept = (x for x in body if not isinstance(x, View) or x.name not in same)
@@ -78,12 +84,28 @@ def whole(loop: For, vectors: Vectors) -> For:
     return replace(made, size=size, lanes=vectors.lanes)
 
 
+def alone(loop: For, vectors: Vectors) -> Body:
+    """All iterations of a loop by one of its bodies, which runs single ones or any number."""
+    (first,), (last,) = loop.lower, loop.upper
+    if vectors.is_any:
+        return at_index(loop, vectors, first, iterations(first, last, loop.step))
+    return (whole(loop, vectors),)
+
+
 def start_of_last(loop: For, count: int) -> Index:
     """The index at which the last iterations of a loop begin, as many as a super-vector has."""
     (first,), (last,) = loop.lower, loop.upper
     if loop.step == 1:
         return minus(last, count)
     return plus(first, times(minus(iterations(first, last, loop.step), count), loop.step))
+
+
+def if_enough(loop: For, count: int, then: Body, otherwise: Body) -> Body:
+    """Statements for a loop that has so many iterations, and others if it may have fewer."""
+    if loop.fewest >= count:
+        return then
+    (first,), (last,) = loop.lower, loop.upper
+    return (If((compare(iterations(first, last, loop.step), "ge", count),), then, otherwise),)
 
 
 def clamped(loop: For, vectors: Vectors, latest: Index, names: NewNames | None = None) -> For:
@@ -94,11 +116,12 @@ def clamped(loop: For, vectors: Vectors, latest: Index, names: NewNames | None =
     """
     if vectors.count == 1:
         return whole(loop, vectors)
-    block, at, body = f"{loop.index}_block", loop.index, vectors.body
+    at, body = wanted(loop.index), vectors.body
+    block = f"{at}_block"
     if names is not None:
         block, at = names.name(block), names.name(at)
         body = at_index(loop, vectors, index_symbol(at))
-    begun = let(at, (least if loop.step > 0 else greatest)(block, latest))
+    begun = let(at, _earlier(loop, block, latest))
     made = replace(whole(loop, vectors), index=block, body=(begun, *body))
     return replace(made, size=1, lanes=0)
 
@@ -116,15 +139,11 @@ def shifted(loop: For, bodies: tuple[Vectors, ...], *, compact: bool, names: New
     compact  whether the last one shares the code of the others, by a limit of the index
     """
     (first,), (last,), step = loop.lower, loop.upper, loop.step
-    left = iterations(first, last, step)
     made: Body = ()
     for k, vectors in reversed(list(enumerate(bodies))):
         size = vectors.count
-        if vectors.is_any:
-            made = at_index(loop, vectors, first, left)
-            continue
-        if size == 1:
-            made = (whole(loop, vectors),)
+        if size <= 1:
+            made = alone(loop, vectors)
             continue
         start = start_of_last(loop, size)
         at_end = at_index(loop, vectors, start)
@@ -136,11 +155,11 @@ def shifted(loop: For, bodies: tuple[Vectors, ...], *, compact: bool, names: New
             blocks = (*once, If((more,), at_end))
         else:
             blocks = (replace(whole(loop, vectors), upper=(start,)), *at_end)
-        made = blocks if loop.fewest >= size else (If((compare(left, "ge", size),), blocks, made),)
+        made = if_enough(loop, size, blocks, made)
     return made
 
 
-def followed(loop: For, bodies: tuple[Vectors, ...], beyond: int) -> Body:
+def followed(loop: For, bodies: tuple[Vectors, ...], beyond: int = 0, names: NewNames | None = None) -> Body:
     """Full super-vectors, then narrower ones for the rest, which has at least `beyond` iterations.
 
     before:  for x in 0..count: dst[x] = src[x]                     4, 1
@@ -148,10 +167,59 @@ def followed(loop: For, bodies: tuple[Vectors, ...], beyond: int) -> Body:
              for x in count // 4 * 4..count: dst[x] = src[x]
     """
     (first,), (last,), (widest, *narrower) = loop.lower, loop.upper, bodies
-    done = plus(first, multiple(minus(last, plus(first, beyond)), widest.count))
-    stop = done if first == Affine() and not beyond else minus(last, widest.count + beyond - 1)
-    full = replace(whole(loop, widest), upper=(stop,))
-    if narrower[0].is_any:
-        assert not beyond, "a body for any number of iterations runs fewer than a super-vector"
-        return full, *at_index(loop, narrower[0], done, rest(minus(last, first), widest.count))
-    return full, *shifted(replace(loop, lower=(done,)), tuple(narrower), compact=False)
+    full, done = full_blocks(loop, widest, names, beyond)
+    if not narrower[0].is_any:
+        return *full, *shifted(replace(loop, lower=(done,)), tuple(narrower), compact=False, names=names)
+    assert not beyond, "a body for any number of iterations runs fewer than a super-vector"
+    left = at_index(loop, narrower[0], done, rest(minus(last, first), widest.count))
+    return *full, *(left if names is None else (If((before(done, last, loop.step),), left),))
+
+
+def ended_early(loop: For, bodies: tuple[Vectors, ...], names: NewNames) -> Body:
+    """Full super-vectors, then narrower ones, which end with the loop: they begin early enough to be full.
+
+    after:   if m >= 8:
+               for j in 0..j_whole step 32: C[j] = A[j] [32]                  8 lanes, 4 registers
+               for j_block in j_whole..m step 8: j = min(j_block, m - 8); C[j] = A[j] [8]
+             else: for j in 0..m: C[j] = A[j]
+
+    One body for any number of iterations begins at j_rest = min(j_whole, m - 8), if any are left.
+    """
+    widest, narrower, few = bodies
+    (done,), (last,), size = loop.lower, loop.upper, narrower.count or narrower.fewest
+    if loop.most < size:
+        return alone(loop, few)
+    some = replace(loop, fewest=max(loop.fewest, size))
+    made: Body = ()
+    if loop.most >= widest.count:
+        made, done = full_blocks(some, widest, names)
+    latest = start_of_last(loop, size)
+    left: For | If
+    if narrower.is_any:
+        lets, start = named(f"{wanted(loop.index)}_rest", _earlier(loop, done, latest), names)
+        left = If((before(done, last, loop.step),), (*lets, *at_index(loop, narrower, start)))
+    else:
+        left = clamped(with_ends(loop, done, last), narrower, latest, names)
+    return if_enough(loop, size, (*made, left), alone(loop, few))
+
+
+def full_blocks(
+    loop: For, vectors: Vectors, names: NewNames | None = None, beyond: int = 0
+) -> tuple[Body, Index]:
+    """The loop over full super-vectors, and the index where it ends, which has a name in a kernel.
+
+    beyond  the iterations after them that there are at least
+    """
+    (first,), (last,), count = loop.lower, loop.upper, vectors.count
+    if names is not None:
+        end = full_blocks_end(first, last, loop.step, count, some=loop.fewest > 0)
+        lets, done = named(f"{wanted(loop.index)}_whole", end, names)
+        return (*lets, with_ends(whole(loop, vectors), first, done)), done
+    done = plus(first, multiple(minus(last, plus(first, beyond)), count))
+    stop = done if first == Affine() and not beyond else minus(last, count + beyond - 1)
+    return (replace(whole(loop, vectors), upper=(stop,)),), done
+
+
+def _earlier(loop: For, a: Term, b: Term) -> Index:
+    """The one of two indices that a loop reaches first."""
+    return (least if loop.step > 0 else greatest)(a, b)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
-from codegen.analysis.bodies import flat, full_blocks, read, shared_loop, stored, vector_dtypes
+from codegen.analysis.bodies import flat, full_blocks, shared_loop, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
 from codegen.ir.blocks import INTERLEAVED_ROWS
@@ -84,11 +84,11 @@ class _Choice:
         block = block_of(self.function, loop, self.register_bytes)
         if block is None:
             return
-        how = self.tails.get(block.axis, "mask")
-        repeats = not stored(loop.body) & read(loop.body) and how in ("mask", *OVERLAPPING)
-        self.add(replace(block, overlap=repeats and _by_one(loop, block.axis)))
+        self.add(block)
         self.blocked.add(block.axis)
-        if self.may_leave(block.axis, loop.size, block.lanes):
+        if self.tails.get(block.axis) in OVERLAPPING:
+            self.ends[loop.index] = Tail(loop.index, "clamp")
+        elif self.may_leave(block.axis, loop.size, block.lanes):
             self.ends[loop.index] = Tail(loop.index, "scalar")
 
     def vector_loop(self, loop: For, around: tuple[str, ...]) -> None:
@@ -149,12 +149,6 @@ def tail_once() -> Literal["mask", "scalar"]:
     0.8 and 1.2, and 1.1 and 0.5 times as long (Zen 3, 2026-11).
     """
     return "mask" if machine().level in MASKS else "scalar"
-
-
-def _by_one(loop: For, inner: str) -> bool:
-    """Whether the indices of a loop and of one inside it count their iterations."""
-    pair = (x for x in flat((loop,)) if isinstance(x, For) and x.index in (loop.index, inner))
-    return all(x.step == x.size for x in pair)
 
 
 def lanes_and_registers(function: Function, loop: For, register_bytes: int) -> tuple[int, int]:

@@ -123,7 +123,6 @@ class Registers:
     count     registers of a block
     rows      the loop of whose iterations a block has as many as lanes: some accesses are transposed; "" if a
               block has one row
-    overlap   whether the last blocks of both loops begin early enough to be full, and repeat iterations
     whole     whether a block is one value in the source, which LLVM splits into registers
     streamed  the array whose full lines the only store to it writes past the cache, or ""
     """
@@ -132,7 +131,6 @@ class Registers:
     lanes: int
     count: int = 1
     rows: str = ""
-    overlap: bool = False
     whole: bool = False
     streamed: str = ""
 
