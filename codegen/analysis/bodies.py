@@ -76,8 +76,8 @@ def strip_around(loop: For) -> tuple[str, int] | None:
     return None
 
 
-def full_blocks(loop: For) -> For:
-    """The loop without the selects that mask lanes past its end: full blocks have no such lanes.
+def unmasked(loop: For) -> For:
+    """The loop without the selects that mask lanes past its end, which full blocks of registers lack.
 
     before:  for i in 0..n carrying s = 0: s = select(i < n, s + A[i], s)
     after:   for i in 0..n carrying s = 0: s = s + A[i]
@@ -85,7 +85,7 @@ def full_blocks(loop: For) -> For:
     before:  for i in 0..n carrying s = 0: s.prefix = scan_add(select(i < n, A[i], 0)); …
     after:   for i in 0..n carrying s = 0: s.prefix = scan_add(A[i]); …
     """
-    carried = tuple(_unmasked(each, loop) for each in loop.carried)
+    carried = tuple(_unmasked_update(each, loop) for each in loop.carried)
     return replace(loop, carried=carried, body=tuple(_unmasked_scan(each, loop) for each in loop.body))
 
 
@@ -97,7 +97,7 @@ def _unmasked_scan(statement: Statement, loop: For) -> Statement:
     return statement
 
 
-def _unmasked(carried: Carried, loop: For) -> Carried:
+def _unmasked_update(carried: Carried, loop: For) -> Carried:
     match carried.update:
         case Op("select", (mask, update, Local(name))) if name == carried.name and _is_lane_mask(mask, loop):
             return replace(carried, update=update)

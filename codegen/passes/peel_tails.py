@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from itertools import chain
 
-from codegen.analysis.bodies import flat
+from codegen.analysis.bodies import flat, unmasked
 from codegen.ir.building import least, plus
 from codegen.ir.index import Greatest, Index, Least, index_symbol, index_symbols
 from codegen.ir.integer_operators import number_in
@@ -79,7 +79,7 @@ class _Peel:
                 if node.size > 1 and (block := self.schedule.block(node.index)):
                     return self.blocks(node, block)
                 if node.size > 1 and (registers := self.schedule.registers(node.index)):
-                    return self.vector_loop(node, registers)
+                    return self.vector_loop(unmasked(node), registers)  # tails mask their own lanes
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
                 if found := self.in_strips(node):

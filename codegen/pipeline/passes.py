@@ -89,14 +89,12 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
     from codegen.passes.tile import tile
-    from codegen.passes.unmask_lanes import unmask_lanes
     from codegen.passes.vectorize_axes import vectorize_axes
     from codegen.passes.widen_halves import widen_halves
 
     return (
         (tile, (Tile, Reorder)),
         (assemble_rows, (Assemble,)),
-        (unmask_lanes, (Registers,)),
         (expand_accumulations, ()),
         (share_loop, (Parallel,)),
         (stage_tiles, (Stage,)),

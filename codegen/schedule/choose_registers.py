@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
-from codegen.analysis.bodies import flat, full_blocks, shared_loop, vector_dtypes
+from codegen.analysis.bodies import flat, shared_loop, unmasked, vector_dtypes
 from codegen.analysis.pressure import constants, most_live
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, lane_stride_bytes
 from codegen.ir.blocks import INTERLEAVED_ROWS
@@ -157,7 +157,7 @@ def lanes_and_registers(function: Function, loop: For, register_bytes: int) -> t
     Where elements are a constant distance apart, these are a line, because instructions reorder its lanes.
     Accumulators need more registers, each of which waits for the one before.
     """
-    widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(full_blocks(loop))), default=8)
+    widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(unmasked(loop))), default=8)
     lanes = min(max(1, register_bytes // widest), 1 << (loop.size.bit_length() - 1))
     is_apart = not loop.carried and strides(function, loop) - {0, 1, None}
     most = max(1, LINE_BYTES // register_bytes) if is_apart else MAX_REGISTERS
