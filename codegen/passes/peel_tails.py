@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
-from itertools import chain
 
-from codegen.analysis.bodies import flat, unmasked
+from codegen.analysis.bodies import unmasked
 from codegen.ir.building import least, plus
-from codegen.ir.index import Greatest, Index, Least, index_symbol, index_symbols
+from codegen.ir.index import Index, index_symbol
 from codegen.ir.integer_operators import number_in
-from codegen.ir.names import END
 from codegen.ir.nodes import MANY, Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import (
     Body,
@@ -17,16 +16,14 @@ from codegen.ir.rewriting import (
     map_value,
     map_values,
     rename_carried,
-    resized,
-    rewrite_body,
-    substituted,
 )
 from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import full_blocks_end, iterations, named, named_ends, with_ends
 from codegen.passes.new_names import NewNames, wanted
+from codegen.passes.strips_and_blocks import full_strips, loop_in_strips, square_blocks
 from codegen.passes.tails import Vectors, obeyed
-from codegen.schedule.directives import OVERLAPPING, Registers, Tail
+from codegen.schedule.directives import OVERLAPPING, Registers
 from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -69,7 +66,7 @@ class _Peel:
         """A body that is not inside lanes."""
         return tuple(made for statement in body for made in self.statement(statement))
 
-    def statement(self, node: Statement) -> list[Statement]:
+    def statement(self, node: Statement) -> Sequence[Statement]:
         match node:
             case If(tests, then, otherwise):
                 return [If(tests, self.body(then), self.body(otherwise))]
@@ -77,13 +74,15 @@ class _Peel:
                 if node.lanes:
                     return [node]
                 if node.size > 1 and (block := self.schedule.block(node.index)):
-                    return self.blocks(node, block)
+                    return self.body(square_blocks(node, block, self.schedule, self.names))
                 if node.size > 1 and (registers := self.schedule.registers(node.index)):
                     return self.vector_loop(unmasked(node), registers)  # tails mask their own lanes
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
-                if found := self.in_strips(node):
-                    return self.full_strips(node, *found)
+                if not node.carried and (found := loop_in_strips(node, self.schedule)):
+                    loop, registers = found
+                    tail = self.schedule.tail(loop.index)
+                    return self.body(full_strips(node, loop, registers.lanes, tail, self.names))
                 carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
                 body = self.body(node.body)
                 carried = tuple(replace(c, update=self.value(c.update)) for c in carried)
@@ -123,91 +122,50 @@ class _Peel:
             self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
         return replace(strips, body=body, carried=tuple(carried))
 
-    def in_strips(self, strips: For) -> tuple[For, Registers] | None:
-        """The loop over super-vectors in each strip of a loop over strips; None if it is no such loop."""
-        blocked = [x.axis for x in self.schedule.obeying(Registers) if x.rows]
-        for each in flat(strips.body):
-            if isinstance(each, For) and each.size > 1 and each.index not in blocked and not strips.carried:
-                registers = self.schedule.registers(each.index)
-                if registers and _are_strips(strips, each):
-                    return each, registers
-        return None
-
-    def full_strips(self, strips: For, loop: For, registers: Registers) -> list[Statement]:
-        """Full strips, in which no row has a tail of its own, then the iterations that are left.
-
-        before:  for j_strip in 0..m step 32: for i: for j in j_strip..min(j_strip + 32, m) step 8: …
-        after:   for j_strip in 0..j_whole step 32: for i: for j in j_strip..j_strip + 32 step 8: …
-                 if j_whole < m: for i: for j in j_whole..m step 8: …
-
-        If iterations may repeat, those that are left begin early enough to fill a register:
-
-        after:   if m >= 8: the same, with j_rest = min(j_whole, m - 8) instead of j_whole in the last loops
-                 else: for i: for j in 0..m: …
-        """
-        lets, first, last = named_ends(strips, self.names)
-        step, lanes, tail = loop.step // loop.size, registers.lanes, self.schedule.tail(loop.index)
-        size, strip = strips.step // step, index_symbol(strips.index)
-
-        def rows(count: int, end: Index, fewest: int, most: int) -> Vectors:
-            """The body of the loop over strips, for the iterations from a strip to an index."""
-
-            def changed(node: Statement) -> Body:
-                if isinstance(node, For) and node.index == loop.index:
-                    return (replace(node, upper=(end,), fewest=fewest, most=most),)
-                return (node,)
-
-            return Vectors(count, rewrite_body(strips.body, changed), fewest=fewest)
-
-        bodies = [rows(size, plus(strip, strips.step), size, size), rows(0, last, 0, size - 1)]
-        if tail and tail.how == "shift":
-            bodies[1:] = rows(0, last, lanes, max(lanes, size - 1)), rows(0, last, 0, lanes - 1)
-        single = replace(with_ends(strips, first, last), step=step)
-        return [*lets, *self.body(obeyed(single, tuple(bodies), tail, self.names))]
-
-    def vector_loop(self, loop: For, registers: Registers) -> list[Statement]:
+    def vector_loop(self, loop: For, registers: Registers) -> Body:
         """Full blocks of registers, then the tail."""
+        lanes, block = registers.lanes, registers.lanes * registers.count
+        tail, (lets, first, last) = self.schedule.tail(loop.index), named_ends(loop, self.names)
+        loop = with_ends(loop, first, last)
+        if tail is None or tail.how not in OVERLAPPING:
+            return *lets, *self.parts(loop, registers, "" if tail is None else tail.how)
+        held = {block: block if registers.whole else lanes, lanes: lanes, 1: 1}
+        bodies = tuple(Vectors(size, in_sizes(loop, size, 0).body, each) for size, each in held.items())
+        return *lets, *obeyed(in_sizes(loop, 1, 0), bodies, tail, self.names)
+
+    def parts(self, loop: For, registers: Registers, how: str) -> list[Statement]:
+        """Full blocks, then a tail that repeats no iterations; each part continues the accumulators."""
         lanes, count, streamed = registers.lanes, registers.count, registers.streamed
         step, block, most = loop.step // loop.size, lanes * count, loop.most
-        tail = self.schedule.tail(loop.index)
-        lets, first, last = named_ends(loop, self.names)
-        loop, how = with_ends(loop, first, last), "" if tail is None else str(tail.how)
-        if how in OVERLAPPING:
-            held = {block: block if registers.whole else lanes, lanes: lanes, 1: 1}
-            bodies = tuple(Vectors(size, in_sizes(loop, size, 0).body, each) for size, each in held.items())
-            return [*lets, *obeyed(in_sizes(loop, 1, 0), bodies, tail, self.names)]
-        out, loop = list[Statement](lets), replace(loop, fewest=0, most=MANY)
+        out, (first,), (last,) = list[Statement](), loop.lower, loop.upper
+        loop = replace(loop, fewest=0, most=MANY)
         trips = None if streamed else number_in(iterations(first, last, step))
         if trips is not None and trips % lanes == 0:
             how = "registers" if how and trips % block else ""
         once = replace(in_sizes(loop, lanes, 0), lanes=lanes)
         full = replace(in_sizes(loop, block, 0), lanes=block if registers.whole else lanes)
-        begin = first
+        begin, once_more = first, _going_on(once)
         if streamed:
             made, begin = line_head(self.names, once, streamed, (first, last))
-            head = self.live(with_ends(once, first, begin), begin)
-            out += [*made, head]
-            full = replace(_going_on(full), body=streaming(full.body, streamed))
-        once = _going_on(once)
-        parts = [("whole", full)] if most >= block or loop.carried else []
-        if count > 1 and (streamed or how in ("scalar", "registers")):
-            parts.append(("done", replace(once, body=streaming(once.body, streamed)) if streamed else once))
+            out += [*made, self.live(with_ends(once, first, begin), begin)]
+            full = _going_on(full)
+        filled = [full] if most >= block or loop.carried else []
+        filled += [once_more] if count > 1 and (streamed or how in ("scalar", "registers")) else []
         sums = dict[str, Local]()
-        for what, part in parts:
-            blocks_end = full_blocks_end(begin, last, step, part.size)
-            names_end, end = named(f"{loop.index}_{what}", blocks_end, self.names)
-            out += [*names_end, *self.with_sums(with_ends(part, begin, end), sums)]
-            begin = end
-            sums = sums or {
-                c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape
-            }
+        for what, part in zip(("whole", "done"), filled, strict=False):
+            done = full_blocks_end(begin, last, step, part.size)
+            end_lets, end = named(f"{loop.index}_{what}", done, self.names)
+            part = replace(part, body=streaming(part.body, streamed)) if streamed else part
+            out += [*end_lets, *self.with_sums(with_ends(part, begin, end), sums)]
+            lanewise = (c for c in loop.carried if c.start.shape)
+            begin, sums = end, sums or {c.name: Local(c.name, c.start.dtype, (block,)) for c in lanewise}
         if how == "mask":
             left = trips % block if trips is not None else (lanes if streamed else block) - 1
             if min(most, left) < lanes and not loop.carried:
-                part = replace(once, lower=(begin,), upper=(last, plus(begin, once.step)))
+                part = replace(once_more, lower=(begin,), upper=(last, plus(begin, once.step)))
                 out.append(self.live(part, last, full=False))
             else:
-                out += self.with_sums(self.live(with_ends(once, begin, last), last), sums)
+                out += self.with_sums(self.live(with_ends(once_more, begin, last), last), sums)
         rest: dict[str, Local] = {}
         if how == "scalar":
             single, rest = self.scalar(loop, begin, last)
@@ -254,69 +212,6 @@ class _Peel:
             case Local(name) if name in self.rests:
                 return replace(carried, start=self.rests[name])
         return carried
-
-    def blocks(self, outer: For, block: Registers) -> list[Statement]:
-        """Full blocks, and the rows and lanes that fill none, row by row.
-
-        before:  for i step 16: for j step 64: C[j, i] = A[i, j] [16, 64]
-        after:   for i_block in 0..i_whole step 16:
-                   for j_block in 0..j_whole step 16:
-                     for i in i_block..i_block + 16 step 16: for j in j_block..j_block + 16 step 16:
-                       C[j, i] = A[i, j] [16, 16]
-                   if j_whole < m: for i in i_block..i_block + 16: for j in j_whole..m: …
-                 for i in i_whole..n: for j: …
-
-        Blocks of a clamped tail have one of two forms for each loop:
-
-        after:   if n >= 16: for i_block in 0..n step 16: i = min(i_block, n - 16); the rows from there
-                 else: for i in 0..n: for j: …
-        """
-        lets, first, last = named_ends(outer, self.names)
-        begin, tail = self.names.name(wanted(outer.index)), self.schedule.tail(outer.index)
-        single = with_ends(in_sizes(outer, 1, 0), first, last)
-        rows = with_ends(outer, index_symbol(begin), plus(begin, block.lanes * single.step))
-        (inner,) = outer.body
-        assert isinstance(inner, For), "a block's loops stand alone in each other"
-        full = Vectors(block.lanes, self.between(rows, inner, block, tail))
-        alone = Vectors(1, tuple(substituted(x, outer.index, index_symbol(begin)) for x in single.body))
-        made = obeyed(replace(single, index=begin), (full, alone), tail, self.names)
-        return [*lets, *self.body(made)]
-
-    def between(self, rows: For, loop: For, block: Registers, tail: Tail | None) -> Body:
-        """The loops between the outer and the inner loop of a block, then these two."""
-        if loop.index != block.axis:
-            (inner,) = loop.body
-            assert isinstance(inner, For), "a block's loops stand alone in each other"
-            alone = in_sizes(replace(loop, body=()), 1, 0)
-            outer = resized(inner, 1, 1) if loop.size > 1 else inner
-            assert isinstance(outer, For)
-            return (replace(alone, body=self.between(rows, outer, block, tail)),)
-        lets, first, last = named_ends(loop, self.names)
-        step, side, row_step = loop.step // loop.size, block.lanes, rows.step // rows.size
-        begin = self.names.name(wanted(loop.index))
-        # Statements of the inner loop have the dimensions of both.
-        (inside,) = in_sizes(replace(rows, body=(loop,)), side, 0).body
-        assert isinstance(inside, For)
-        lanes = replace(in_sizes(inside, side, 1), lanes=side)
-        lanes = with_ends(lanes, index_symbol(begin), plus(begin, side * step))
-        full = replace(rows, step=side * row_step, size=side, lanes=side, body=(lanes,))
-        rest = replace(with_ends(resized(loop, 1, 0), index_symbol(begin), last), most=side - 1)  # type: ignore[arg-type]
-        by_row = replace(rows, step=row_step, size=1, body=(rest,))
-        single = replace(with_ends(loop, first, last), index=begin, step=step, size=1)
-        if tail is None or tail.how != "clamp":
-            tail = self.schedule.tail(block.axis)
-        return *lets, *obeyed(single, (Vectors(side, (full,)), Vectors(0, (by_row,))), tail, self.names)
-
-
-def _are_strips(strips: For, loop: For) -> bool:
-    """Whether a loop runs over one strip of the iterations that the loop around it has.
-
-    for j_strip in 0..m step 32: for j in j_strip..min(j_strip + 32, m)
-    """
-    bounds = (x.of if isinstance(x, Least | Greatest) else (x,) for x in strips.upper)
-    last = (x for x in chain.from_iterable(bounds) if END not in index_symbols(x))  # not that of a thread
-    strip = index_symbol(strips.index)
-    return loop.lower == (strip,) and {*loop.upper} == {plus(strip, strips.step), *last}
 
 
 def _going_on(loop: For) -> For:
