@@ -107,11 +107,9 @@ def _load(load: Load, scope: Scope) -> Registers:
     if any(load.along):
         return _gathered(load, lanes)
     (step,) = load.steps
-    if step == 0 and not any(map(lanes.moves, load.subscripts)):
+    if step == 0:
         return number
     found = [at_register(number, lanes, register) for register in range(lanes.registers)]
-    if step == 0:
-        return tuple(Op("broadcast", (each,), load.dtype, lanes.shape) for each in found)
     return tuple(replace(each, shape=lanes.shape, steps=(step,), first=lanes.live) for each in found)
 
 
@@ -161,8 +159,7 @@ def _combined(name: str, found: Registers) -> Value:
 
     Halves are combined as f32, and rounded once.
     """
-    if not isinstance(found, tuple):
-        return found
+    assert isinstance(found, tuple), "lanes that are combined are in registers"
     dtype, held = found[0].dtype, held_dtype(found[0].dtype)
     registers = [each if dtype == held else Op("cast", (each,), held, each.shape) for each in found]
     combiner = name.removeprefix("reduce_")
