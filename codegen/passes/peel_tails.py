@@ -40,7 +40,8 @@ def peel_tails(function: Function, schedule: LoopSchedule) -> Function:
     A block that the schedule prints whole is one value of 64 lanes, which LLVM splits into registers.
 
     A scalar tail runs element by element. In a shifted one, the last register begins early enough to be full.
-    If lines are streamed, a masked register handles the iterations before the first full line.
+    If lines are streamed, a masked register handles the iterations before the first full line. The tail masks
+    its own lanes, so the selects of reductions that did are dropped.
     """
     peel = _Peel(NewNames("peel"), schedule)
     body = peel.body(function.body)
@@ -76,7 +77,7 @@ class _Peel:
                 if node.size > 1 and (block := self.schedule.block(node.index)):
                     return self.body(square_blocks(node, block, self.schedule, self.names))
                 if node.size > 1 and (registers := self.schedule.registers(node.index)):
-                    return self.vector_loop(unmasked(node), registers)  # tails mask their own lanes
+                    return self.vector_loop(unmasked(node), registers)
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
                 if not node.carried and (found := loop_in_strips(node, self.schedule)):
