@@ -26,12 +26,14 @@ def added(c: Any, a: Any, b: Any) -> None:
             c[i, j] += a[j, i] + b[i, j]
 
 
-@pytest.mark.parametrize("size", ["auto", (8, 8), (16, 32)], ids=str)
+@pytest.mark.parametrize(
+    ("size", "tail"), [("auto", "shift"), ("auto", "mask"), ((8, 8), "shift"), ((16, 32), "clamp")], ids=str
+)
 @pytest.mark.parametrize("function", [moved, added], ids=lambda x: x.__name__)
 @pytest.mark.parametrize("dtype", ["f4", "u2"])
-def test_edges_between_guard_pages(function: Any, size: Any, dtype: str) -> None:
-    """Blocks overlap where no iteration reads what another one writes; `added` has masked edges."""
-    kernel = tj.kernel(virtual_vector_size=size, parallel=True)(function)
+def test_edges_between_guard_pages(function: Any, size: Any, tail: str, dtype: str) -> None:
+    """Blocks overlap where iterations may run twice: in `moved`, unless its tail is masked."""
+    kernel = tj.kernel(virtual_vector_size=size, tail=tail, parallel=True)(function)
     rng, rooms = np.random.default_rng(7), [Guarded(4 * EXTENTS[-1] ** 2) for _ in range(3)]
     for n, m in product(EXTENTS, repeat=2):
         a, b, before = (rng.integers(0, 99, shape).astype(dtype) for shape in ((m, n), (n, m), (n, m)))
@@ -43,6 +45,8 @@ def test_edges_between_guard_pages(function: Any, size: Any, dtype: str) -> None
         expected = before + (a.T + b) if function is added else a.T * 2 + b
         assert np.array_equal(given[0], expected), (n, m)
         assert all(room.untouched() for room in rooms), (n, m)
+    overlaps = "i_block" in kernel.specialize(*given).source
+    assert overlaps == (function is moved and tail != "mask")
 
 
 def test_the_report_says_what_arrays_too_thin_for_a_block_do() -> None:
