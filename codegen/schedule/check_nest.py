@@ -63,24 +63,24 @@ def check_nest(nest: CopyNest) -> None:
     _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
     check_names(nest.directives, [x.axis for x in (*nest.around, *nest.loops)])
     check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in (*nest.around, *nest.loops)})
-    check_prefetches(nest)
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
             refuse(f"expected threads to share {listed}, got {x}", x)
     _check_tiles(nest)
     _check_order(nest)
-    if not nest.transposes:
+    if nest.transposes:
+        others = CopyBlock, Table, Groups, Assemble, Gather, Request
+        _refuse_any(nest, others, "a transpose does not take {}")
+        _check_blocks(nest)
+        _check_stage(nest)
+        _check_scratch(nest)
+        _check_streamed_tiles(nest)
+    else:
         _refuse_any(nest, (Stage, Diagonal), "{} needs blocks of rows and columns")
         _check_lanes(nest)
         _check_streamed_lanes(nest)
-        return
-    others = CopyBlock, Table, Groups, Assemble, Gather, Request
-    _refuse_any(nest, others, "a transpose does not take {}")
-    _check_blocks(nest)
-    _check_stage(nest)
-    _check_scratch(nest)
-    _check_streamed_tiles(nest)
+    check_prefetches(nest)
 
 
 def _refuse_any(nest: CopyNest, kinds: tuple[type, ...], problem: str) -> None:
