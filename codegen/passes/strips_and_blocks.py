@@ -58,6 +58,8 @@ def full_strips(strips: For, loop: For, lanes: int, tail: Tail | None, names: Ne
         return Vectors(count, rewrite_body(strips.body, changed), fewest=fewest)
 
     bodies = [rows(size, plus(strip, strips.step), size, size), rows(0, last, 0, size - 1)]
+    if tail is None and size != loop.size:  # super-vectors fill the loop, but strips may not
+        tail = Tail(loop.index, "narrow")
     if tail and tail.how == "shift":
         bodies[1:] = rows(0, last, lanes, max(lanes, size - 1)), rows(0, last, 0, lanes - 1)
     single = replace(with_ends(strips, first, last), step=step)

@@ -57,6 +57,26 @@ def two_nests(a, b, c):
         c[k] = c[k] + 1
 
 
+def twice(a, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] * 2
+
+
+@pytest.mark.parametrize("specialize", ["structure", "sizes"])
+@pytest.mark.parametrize("tail", ["shift", "clamp", "mask", "scalar", "assume_divisible"])
+@pytest.mark.parametrize("columns", [16, 32, 48, 80, 96, 160])
+def test_super_vectors_fill_a_loop_whose_tiles_do_not(columns: int, tail: str, specialize: Any) -> None:
+    a = np.arange(8.0 * columns).reshape(8, columns)
+    for at_end in (False, True):
+        room = Guarded(a.nbytes)
+        c = room.place(a.nbytes, at_end=at_end).view(a.dtype).reshape(a.shape)
+        schedule = f'Tile("j", 32), Vectorize(j=16), Tail("j", "{tail}")'
+        tj.kernel(twice, schedule=schedule, specialize=specialize)(a, c)
+        np.testing.assert_array_equal(c, a * 2)
+        assert room.untouched()
+
+
 def test_each_nest_has_a_tail_of_its_own() -> None:
     """Iterations that read what they store may not run twice, so they are masked or scalar."""
     kernel, (a, b, c) = tj.kernel(two_nests, tail="shift"), np.zeros((3, 100), np.float32)
