@@ -42,7 +42,7 @@ def prefetch_bytes(function: Function, nest: CopyNest, how: Prefetch) -> Functio
             return (node,)
         if isinstance(found[0].steps[0], Entries) and not nest.transposes:
             (load,), (store,) = found, stores
-            return _chunks_ahead(node, load, store, how)
+            return _later_chunks(node, load, store, how)
         return (with_requests(node, *(_further(x, how) for x in found)),)
 
     return replace(function, body=rewrite_body(function.body, requested))
@@ -74,7 +74,7 @@ def _further(load: Load, how: Prefetch) -> Statement:
     return nodes.Prefetch(replace(load, subscripts=(plus(*load.subscripts, how.distance),)))
 
 
-def _chunks_ahead(node: For, load: Load, store: Store, how: Prefetch) -> Body:
+def _later_chunks(node: For, load: Load, store: Store, how: Prefetch) -> Body:
     """Super-vectors of chunks at the offsets of a table.
 
     If there are few chunks, most of them are adjacent in the source, as they are in the destination. If there
@@ -89,8 +89,8 @@ def _chunks_ahead(node: For, load: Load, store: Store, how: Prefetch) -> Body:
     if not how.chunks:
         return (near,)
     later = least(plus(steps.first, how.chunks), minus(count, 1))
-    ahead = Let(f"{node.index}_ahead", Load(steps.table, (later,), "i64"))
-    far = with_requests(node, ahead, Call("prefetch_line", (plus(load.array, ahead.name),)))
+    offset = Let(f"{node.index}_later", Load(steps.table, (later,), "i64"))
+    far = with_requests(node, offset, Call("prefetch_line", (plus(load.array, offset.name),)))
     return (If((compare(count, "le", how.chunks),), (near,), (far,)),)
 
 
@@ -108,8 +108,8 @@ def _in_runs(node: For, nest: CopyNest, how: Prefetch) -> Body:
     (first,), (last,) = node.lower, node.upper
     views = View("dst_x", sides.dst, times(run, steps.dst)), View("src_x", sides.src, times(run, steps.src))
     names = {view.buffer: view.name for view in views}
-    ahead = Call("prefetch_line", (plus("src_x", "y", how.distance),))
-    lines = loop("y", 0, times(index_of(RUN), steps.src), ahead, step=LINE_BYTES)
+    line = Call("prefetch_line", (plus("src_x", "y", how.distance),))
+    lines = loop("y", 0, times(index_of(RUN), steps.src), line, step=LINE_BYTES)
     few = loop(node.index, 0, RUN, *(on_buffers(each, names) for each in node.body))
     runs = loop(run, first, "stop", *views, few, lines, step=RUN)
     stop = let("stop", plus(first, multiple(minus(last, first), RUN)))

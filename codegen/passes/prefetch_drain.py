@@ -12,6 +12,7 @@ from codegen.ir.nodes import Call, For, Function, Let, Statement, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load
 from codegen.passes.prefetch_bytes import with_requests
+from codegen.passes.row_buffers import LINE
 from codegen.passes.stage_tiles import columns_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Prefetch
@@ -22,9 +23,9 @@ from codegen.schedule.offset_tables import CHUNK_BYTES
 def prefetch_chunk(function: Function, nest: CopyNest, how: Prefetch) -> Function:
     """Request the next chunk of packed rows while the rows of this one leave scratch.
 
-    before:  for row in 0..2: for x in head..stop step 64: dst_row[x] = held[x] [64] @streamed
-    after:   for row in 0..2: for x in head..stop step 64: dst_row[x] = held[x] [64] @streamed
-               prefetch src_chunk[8*chunk_rows + 256*row + x - head]
+    before:  for row in 0..2: for line in head..stop step 64: dst_row[line] = held[line] [64] @streamed
+    after:   for row in 0..2: for line in head..stop step 64: dst_row[line] = held[line] [64] @streamed
+               prefetch src_chunk[8*chunk_rows + 256*row + line - head]
     """
     long, short = nest.loops
     packed, rows = int_size(long.src), nest.lanes[short.axis]
@@ -38,7 +39,7 @@ def prefetch_chunk(function: Function, nest: CopyNest, how: Prefetch) -> Functio
     return replace(function, body=rewrite_body(function.body, requested))
 
 
-def rows_ahead(nest: CopyNest, drain: For) -> Body:
+def next_rows(nest: CopyNest, drain: For) -> Body:
     """The loop over staged parts of result rows, each line of which requests a line of the next tile.
 
     The elements of the next tile are counted by rows.
@@ -48,24 +49,24 @@ def rows_ahead(nest: CopyNest, drain: For) -> Body:
     widths = (nest.source.bits // 8, nest.target.bits // 8)
     along, source_width = nest.axis("row"), widths[0]
     number = let("element", times("run", rows))
-    row = let("ahead_row", quotient("element", "tile_columns"))
-    column = let("ahead_column", minus("element", times("ahead_row", "tile_columns")))
-    at, before = times("ahead_column", source_width), [number, row, column]
+    row = let("later_row", quotient("element", "tile_columns"))
+    column = let("later_column", minus("element", times("later_row", "tile_columns")))
+    at, before = times("later_column", source_width), [number, row, column]
     if along.src_table:
-        entry = Load(along.table_name, (plus("next_row", "ahead_row"),), "i64")
-        before.append(Let("ahead_offset", entry))
-        at = plus("ahead_offset", at)
+        entry = Load(along.table_name, (plus("next_row", "later_row"),), "i64")
+        before.append(Let("later_offset", entry))
+        at = plus("later_offset", at)
     else:
-        at = plus(times("ahead_row", along.src), at)
+        at = plus(times("later_row", along.src), at)
     made = _in_drain(drain, "next_tile", at, widths, rows * source_width)
     return let("tile_columns", minus(last, first)), replace(made, body=(*before, *made.body))
 
 
 def is_drain(node: Statement) -> TypeGuard[For]:
-    """Whether a statement is a loop over result rows that leave scratch: see `drain_row`."""
+    """Whether a statement is a loop over result rows that leave scratch: see `drained`."""
     match node:
-        case For(body=(*_, For("x"), _)):
-            return True
+        case For(body=(*_, For(index), _)):
+            return index == LINE
     return False
 
 
@@ -84,10 +85,10 @@ def _in_drain(drain: For, source: str, at: Index, ratio: tuple[int, int] = (1, 1
         return quotient(position, stored // wide) if stored > wide else times(position, wide // stored)
 
     def line(position: Index) -> Call:
-        return Call("prefetch_line", (plus("following", position),))
+        return Call("prefetch_line", (plus("next_lines", position),))
 
-    view = View("following", source, minus(at, scaled("head")), opaque=not size)
-    requests = (line(plus(scaled("x"), k * LINE_BYTES)) for k in range(max(wide // stored, 1)))
+    view = View("next_lines", source, minus(at, scaled("head")), opaque=not size)
+    requests = (line(plus(scaled(LINE), k * LINE_BYTES)) for k in range(max(wide // stored, 1)))
     end = (line(plus(scaled("head"), size - 1)),) if size else ()
     body = *before, view, first, with_requests(lines, *requests), *end, last
     return replace(drain, body=body)

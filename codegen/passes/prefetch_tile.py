@@ -12,7 +12,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Compare, For, Function, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body, substituted
 from codegen.passes.prefetch_bytes import vector_loads, with_requests
-from codegen.passes.prefetch_drain import is_drain, rows_ahead
+from codegen.passes.prefetch_drain import is_drain, next_rows
 from codegen.passes.sides import first_sides, sides_of
 from codegen.passes.tile import first_iteration
 from codegen.schedule import directives
@@ -34,7 +34,7 @@ def prefetch_tile(function: Function, nest: CopyNest, how: directives.Prefetch) 
                  prefetch next_tile[row - row_tile, column - column_tile] [16, 16]
 
     Each block requests the same block of the next tile. Staged parts of result rows request a line for each
-    line that leaves scratch instead: see `rows_ahead`.
+    line that leaves scratch instead: see `next_rows`.
     """
     view = _next_tile(nest, first_sides(nest).src)
 
@@ -45,13 +45,13 @@ def prefetch_tile(function: Function, nest: CopyNest, how: directives.Prefetch) 
             ends = tuple(takewhile(lambda x: isinstance(x, Let), node.body))
             return (replace(node, body=(*ends, view, *node.body[len(ends) :])),)
         if nest.staged and not nest.stages_rows:
-            return rows_ahead(nest, node) if is_drain(node) else (node,)
-        return (_block_ahead(node, nest),)
+            return next_rows(nest, node) if is_drain(node) else (node,)
+        return (_next_block(node, nest),)
 
     return replace(function, body=rewrite_body(function.body, requested))
 
 
-def _block_ahead(node: For, nest: CopyNest) -> For:
+def _next_block(node: For, nest: CopyNest) -> For:
     """A loop over blocks, or over rows that are converted one by one, to request the same of the next tile.
 
     The tile before requested the line inside which a row begins, so the last byte of a row is requested.

@@ -20,6 +20,9 @@ ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""
 
 
+LINE = "line"
+"""The loop over the lines of a run that leaves scratch."""
+
 ROWS = "scratch_rows"
 """The view of the first row in scratch."""
 
@@ -45,7 +48,7 @@ def drained(
 
     before:  out[x] = held[x], x < count bytes
     after:   the bytes before the first line
-             for x in head..stop step 64: out[x] = held[x] [64] @streamed
+             for line in head..stop step 64: out[line] = held[line] [64] @streamed
              the bytes after the last line
 
     Lines begin where the destination's do. A part of a longer run begins with the bytes of a line that wait
@@ -69,7 +72,7 @@ def drained(
         Let("head", head),
         let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES))),
         If((begins,), (Call("drain_part", (out, held, index_of("head"))),)),
-        loop("x", "head", "stop", replace(line(out, held, "x"), streamed=streamed), step=LINE_BYTES),
+        loop(LINE, "head", "stop", replace(line(out, held, LINE), streamed=streamed), step=LINE_BYTES),
         If(
             (finishes,),
             (

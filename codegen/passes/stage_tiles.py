@@ -29,7 +29,7 @@ def stage_tiles(function: Function, nest: CopyNest) -> Function:
     before:  for column, row in a tile:    dst[column, row] = src[row, column]
     after:   for column, row in a tile:    staged[column, row] = src[row, column]
              for run in runs of the tile:
-               for x in lines of the run:  dst[run, x] = staged[run, x] [64] @streamed
+               for line in lines of the run:  dst[run, line] = staged[run, line] [64] @streamed
 
     Contiguous columns are a run if the tile has all of their rows. Otherwise each column is one, and the
     bytes after its last line wait in front of it, for the next tile of rows.

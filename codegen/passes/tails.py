@@ -10,6 +10,7 @@ from dataclasses import replace
 from codegen.ir.building import Term, compare, greatest, least, let, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.integer_operators import number_in
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import MANY, For, If, View
 from codegen.ir.rewriting import Body, on_buffers, substituted
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named, with_ends
@@ -44,6 +45,7 @@ class Vectors:
 def obeyed(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None, names: NewNames | None = None) -> Body:
     """The iterations of a loop, by as few bodies as it needs, the widest first.
 
+    tail   None if the widest body fills the loop
     names  of the locals of a kernel, whose loops may have any names
     """
     (first,), (last,), full = loop.lower, loop.upper, bodies[0]
@@ -57,7 +59,9 @@ def obeyed(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None, names: New
         return ended_early(loop, bodies, names)
     if loop.most < full.count:
         few = tuple(x for x in bodies if x.count <= loop.most)
-        return shifted(loop, few[-1:] if few[-1].is_any else few, compact=tail.how == "clamp", names=names)
+        if few[-1].is_any and loop.most < LINE_BYTES:  # more than it can run at once
+            few = few[-1:]
+        return shifted(loop, few, compact=tail.how == "clamp", names=names)
     if loop.fewest >= full.count or len(bodies) == 1:
         return (clamped(loop, full, start_of_last(loop, full.count), names),)
     if tail.how in ("shift", "clamp"):

@@ -155,7 +155,7 @@ def check_stage(nest: CopyNest, starts: tuple[int, int], reach: tuple[int, int, 
     Registers may have more rows than the box: no element leaves the source or scratch, no run leaves scratch
     or the destination, and each column is in a run. Full lanes of short source rows are for `check_lanes`.
 
-    nest    the transpose; sizes are numbers still
+    nest    the transpose; sizes are still numbers
     starts  the nest's first source offset and its first destination offset, in bytes
     reach   of the nest, as `reach_of` returns it
     """

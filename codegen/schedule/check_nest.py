@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from codegen.ir.blocks import block_shape
 from codegen.ir.instructions import instruction, takes_block
-from codegen.ir.lines import LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives, check_names, check_order, check_tiles
 from codegen.schedule.check_prefetches import check_prefetches
@@ -235,8 +235,8 @@ def _check_lanes(nest: CopyNest) -> None:
         return
     long, *others = nest.loops
     is_flat = nest.copies and not others and (nest.target.bits, long.src, long.dst) == (8, 1, 1)
-    if not is_flat or nest.tiles(long.axis):
-        _refuse_any(nest, (CopyBlock,), "{} needs a run of bytes without tiles")
+    if not is_flat or nest.tiles(long.axis) or _first(nest, Stream):
+        _refuse_any(nest, (CopyBlock,), "{} needs a run of bytes without tiles and Stream")
     whole = prod(int_size(x.extent) for x in nest.loops[1:])
     for x in nest.obeying(Tail):
         if x.axis != long.axis:
@@ -249,7 +249,10 @@ def _check_lanes(nest: CopyNest) -> None:
 
 def _check_streamed_lanes(nest: CopyNest) -> None:
     """The limits of streams have a meaning in the nest."""
+    lanes = _first(nest, Vectorize)
     for x in nest.obeying(Stream):
+        if prod(nest.lanes.values()) * nest.target.bits // 8 < LANE_BYTES:
+            refuse(f"{x} needs lanes of at least {LANE_BYTES} bytes, got {lanes}", lanes)
         if x.least < 0:
             refuse(f"expected least of 0 or more, got {x}", x)
         if x.least and x.form in ("given", "full", "begun"):
@@ -306,7 +309,8 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
         lanes, fixed = _first(nest, Vectorize), bool(own or _layers(nest))
         if made.lanes.keys() != nest.lanes.keys() or (fixed and made.lanes != nest.lanes):
             such = "lanes such as " if lanes and not fixed else ""
-            refuse(f"this copy needs {such}{lanes or 'no Vectorize'}", _first(made, Vectorize))
+            got = _first(made, Vectorize)
+            refuse(f"this copy needs {such}{lanes or 'no Vectorize'}, got {got or 'none'}", got)
         _check_choices(made, nest)
         check_nest(made)
         made = with_tables(made) if made.transposes else made

@@ -20,13 +20,14 @@ def check_prefetches(nest: CopyNest) -> None:
             refuse(f"expected requests for {', '.join(loops) or 'nothing'} in this copy, got {x}", x)
         has_chunks = any(loop.axis == x.loop and loop.src_table for loop in nest.loops)
         if x.chunks and (x.chunks < 0 or not has_chunks):
-            refuse(f"expected no chunks without a table of them, got {x}", x)
+            refuse(f"expected chunks=0 for a loop without a table, got {x}", x)
         if x.loop in ("tile", "chunk") and x.distance != 1:
             refuse(f"expected a distance of 1 {x.loop}, got {x}", x)
-        argument = ENTRIES_ARGUMENT if x.loop == "entry" else PREFETCH_ARGUMENT
-        goes_there = isinstance(x.distance, int) and (x.distance > 0 or nest.goes_back)
-        if x.distance != argument and not goes_there:
-            refuse(f'expected a distance of 1 or more, or "{argument}", got {x}', x)
+        if x.distance == (ENTRIES_ARGUMENT if x.loop == "entry" else PREFETCH_ARGUMENT):
+            continue
+        goes_back = nest.goes_back and x.loop != "entry"
+        if not isinstance(x.distance, int) or (x.distance < 1 and not goes_back):
+            refuse(f"expected a distance of 1 or more, got {x}", x)
 
 
 def _loops(nest: CopyNest) -> list[str]:

@@ -225,10 +225,10 @@ def codes(box: StridedBox, packed: Axis) -> InnerLoops:
 def code_columns(box: StridedBox, packed: Axis, column: Axis) -> InnerLoops:
     """The same in columns that follow each other on both sides."""
     packs, (_, few, many) = box.target.bits < 8, COLUMNS
-    ahead = PREFETCH_COLUMNS * (1 if packs else packed.extent * min(box.source_width, box.width) // 8)
+    distance = PREFETCH_COLUMNS * (1 if packs else packed.extent * min(box.source_width, box.width) // 8)
     staged = () if packs else _staged(1)
     lanes = Vectorize((("x", many), ("code", packed.extent)))
     how = lanes, Tail("x", "clamp", sizes=(few, 1))
-    streams: tuple[Directive, ...] = (Stream("begun"), *staged, Prefetch("x", ahead))
+    streams: tuple[Directive, ...] = (Stream("begun"), *staged, Prefetch("x", distance))
     loops = Joined("x", (column.name,)), Joined("code", (packed.name,))
     return InnerLoops(loops, how, streams, column.name, few)

@@ -100,7 +100,7 @@ class _Choice:
         if self.stream and how in ("mask", *OVERLAPPING) and not blocked:
             streamed = streamed_array(self.function, loop, around, lanes)
         if streamed:
-            how = "mask"  # the iterations before the first full line are masked, too
+            how = "mask"  # the iterations before the first full line are also masked
         whole = self.is_whole(loop, count)
         self.add(Registers(loop.index, lanes, count, whole=whole, streamed=streamed))
         if how:

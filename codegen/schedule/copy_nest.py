@@ -113,7 +113,7 @@ class CopyNest(Directed):
 
     @property
     def trips(self) -> int:
-        """Iterations of the loop that threads share; sizes are numbers still."""
+        """Iterations of the loop that threads share; sizes are still numbers."""
         if self.shared in ("", "entry"):
             return int_size(self.entries) or 1
         sizes = {tile.index: (tile.axis, int_size(tile.size)) for tile in self.outer_tiles}

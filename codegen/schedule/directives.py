@@ -16,7 +16,7 @@ from codegen.schedule.segments import Segments
 from codegen.support.dataclasses import as_call, dataclass
 
 REST: Literal["rest"] = "rest"
-"""The size of a tail that moves all of the iterations that are left at once, by an instruction."""
+"""The size of a tail that runs all remaining iterations at once, by an instruction."""
 
 
 OVERLAPPING = ("shift", "clamp")
@@ -148,7 +148,7 @@ class Relax:
 class Tail:
     """How the iterations of a vectorized loop run that fill no super-vector.
 
-    how    shift   the last super-vector begins early enough to be full; narrower ones where there are too few
+    how    shift   the last super-vector begins early enough to be full; narrower ones if there are too few
            clamp   the same, in one loop with a limit of the index: large super-vectors share their code
            narrow  narrower super-vectors follow
            mask, scalar, assume_divisible    as `tilejit.kernel` has them

@@ -113,6 +113,36 @@ def test_a_printed_schedule_is_read_again(dst: Any, src: Any) -> None:
     assert [x.kernel.source for x in tj.explain(dst, src, schedule=text).steps] == sources
 
 
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (
+            'Vectorize(x=64), Tail("x", "shift", sizes=("rest",)), CopyBlock(64), Stream("full")',
+            "without tiles",
+        ),
+        (
+            'Vectorize(x=8), Tail("x", "shift", sizes=("rest",)), Stream("headed")',
+            "lanes of at least 16 bytes",
+        ),
+        ('Vectorize(x=64), Tail("x", "shift", sizes=("rest",)), Prefetch("x", 0)', "a distance of 1 or more"),
+    ],
+)
+def test_runs_refuse_what_streams_cannot_obey(schedule: str, message: str) -> None:
+    z = np.zeros(1000, np.uint8)
+    with pytest.raises(tj.ScheduleError, match=message):
+        tj.copyto(z, np.ones(1000, np.uint8), schedule=schedule)
+    assert not z.any()
+
+
+def test_ends_of_streamed_runs_have_narrower_super_vectors() -> None:
+    schedule = 'Vectorize(x=128), Tail("x", "shift", sizes=(64, "rest")), Stream("headed")'
+    for count in (2, 63, 64, 127, 128, 129, 1000):
+        for shift in (0, 1, 60):
+            z, x = np.zeros(count + shift, np.uint8)[shift:], np.arange(count).astype(np.uint8)
+            tj.copyto(z, x, schedule=schedule)
+            np.testing.assert_array_equal(z, x)
+
+
 @pytest.mark.parametrize("columns", [2, 3, 5])
 def test_a_printed_schedule_of_reversed_rows_is_read_again(columns: int) -> None:
     # Three columns: a lane holds one row, so the tail has as many rows as a super-vector.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from platform import machine
 from typing import Any
 
@@ -114,6 +115,19 @@ def test_any_names_of_parameters_work(name: str) -> None:
     x, y = np.arange(300.0), np.arange(300.0)[::-1] * 3
     got, want = (f(x, y) for f in (tj.elementwise(NAMES[name]), NAMES[name]))
     assert np.array_equal(got, want)
+
+
+def test_functions_without_names_are_compiled() -> None:
+    class Scale:
+        def __call__(self, a: Any) -> Any:
+            return a * 3
+
+    x = np.arange(10.0)
+    for python in (partial(lambda s, a: a * s, 3.0), Scale()):
+        f = tj.elementwise(python)
+        assert np.array_equal(f(x), x * 3)
+        assert type(python).__name__ in repr(f)
+        assert f.report().startswith(f"elementwise {type(python).__name__}")
 
 
 def test_converted_integers_have_names_of_their_own() -> None:

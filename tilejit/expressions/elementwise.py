@@ -14,7 +14,7 @@ from tilejit.expressions.outputs import outputs
 from tilejit.expressions.recorded import NO_ARRAYS, broadcast_shape, check_mask, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
-from tilejit.kernels.direct_loops import Parameters, Result
+from tilejit.kernels.direct_loops import Parameters, Result, function_name
 from tilejit.kernels.options import LoopKeywords, options_signature, read_options
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.tiled.tiled_array import TiledArray
@@ -58,7 +58,7 @@ class Elementwise(Engine[Parameters, Result]):
         """Compute; see `tilejit.elementwise`."""
         for name in keywords:
             raise TypeError(
-                f"{self.python.__name__}: unexpected keyword {name}\n"
+                f"{function_name(self.python)}: unexpected keyword {name}\n"
                 f"  pass arguments by position: f(…, {name})"
             )
         flat = where is True and type(out) is np.ndarray and layout is None
@@ -107,7 +107,7 @@ class Elementwise(Engine[Parameters, Result]):
             KernelError: there was no call yet.
         """
         loops = self.program.vectorized.loops
-        return "\n".join([f"elementwise {self.python.__name__}", *(f"  {x}" for x in loops)])
+        return "\n".join([f"elementwise {function_name(self.python)}", *(f"  {x}" for x in loops)])
 
 
 @overload

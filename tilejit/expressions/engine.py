@@ -18,7 +18,14 @@ from tilejit.expressions.packing import Packing, Text
 from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
-from tilejit.kernels.direct_loops import DirectLoops, Number, Parameters, Result, elementwise_entry
+from tilejit.kernels.direct_loops import (
+    DirectLoops,
+    Number,
+    Parameters,
+    Result,
+    elementwise_entry,
+    function_name,
+)
 from tilejit.kernels.failures import report_failures
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.program import LoopProgram
@@ -165,7 +172,7 @@ class Engine(DirectLoops[Parameters, Result]):
         known = self._programs.get(key)
         if known is None:
             known = LoopProgram(*make(), free=True)
-            report_failures(known, self.python.__name__)
+            report_failures(known, function_name(self.python))
             self._programs.keep(key, known)
         return known
 
@@ -261,5 +268,5 @@ class Engine(DirectLoops[Parameters, Result]):
     @property
     def name(self) -> str:
         """The name of its kernels."""
-        name = self.python.__name__
+        name = function_name(self.python)
         return name if name.isidentifier() else "expression"

@@ -28,7 +28,7 @@ from tilejit.arrays.memory import Array
 from tilejit.expressions.memory_orders import Form
 from tilejit.expressions.recording import Part, Recording, Stage
 from tilejit.expressions.traced import Integer, Traced, operand_of
-from tilejit.kernels.direct_loops import Number
+from tilejit.kernels.direct_loops import Number, function_name
 
 MOST_DIMENSIONS = 32
 """The most dimensions of an argument."""
@@ -125,7 +125,7 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     results = made if several else (made,)
     outputs = tuple(operand_of(each) for each in results)
     if not outputs:
-        raise KernelError(f"{python.__name__}: expected at least one result, got an empty tuple")
+        raise KernelError(f"{function_name(python)}: expected at least one result, got an empty tuple")
     result_dtypes = tuple(dtypes.numpy_dtype(dtypes.concrete(x.dtype)) for x in outputs)
     names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
     reductions = {stage.name for stage in recording.stages}

@@ -87,7 +87,7 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
         answer = self._last_answer()
         found: LoopProgram | None = answer.note if answer else getattr(self._last, "program", None)
         if found is None:
-            raise KernelError(f"{self.python.__name__} {self._NEVER}")
+            raise KernelError(f"{function_name(self.python)} {self._NEVER}")
         return found
 
     @property
@@ -116,7 +116,12 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
         return self.program.kernel.asm
 
     def __repr__(self) -> str:
-        return f"<tilejit.{type(self).__name__} {self.python.__name__}>"
+        return f"<tilejit.{type(self).__name__} {function_name(self.python)}>"
+
+
+def function_name(python: Callable[..., Any]) -> str:
+    """The name of a function; that of its type if it has none, such as partial."""
+    return getattr(python, "__name__", type(python).__name__)
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
