@@ -15,7 +15,7 @@ FORMS = {"tile": prefetch_tile, "chunk": prefetch_chunk, "entry": prefetch_entry
 
 
 def prefetch(function: Function, nest: CopyNest) -> Function:
-    """Request what later iterations load: the loads of this one, at other indices.
+    """Request the source of later iterations: the loads of this one, at other indices.
 
     before:  for x in 0..count step 64: dst[x] = src[x] [64]                         Prefetch("x", 256)
     after:   for x in 0..count step 64: dst[x] = src[x] [64]; prefetch src[x + 256] [64]

@@ -1,4 +1,4 @@
-"""Request what fills scratch next while result rows leave it: a line for each line stored."""
+"""Request a line of the source for each line that leaves scratch: those that fill it next."""
 
 from __future__ import annotations
 

@@ -145,11 +145,7 @@ def first_arguments(nest: CopyNest) -> tuple[str, ...]:
         *(GROUP_ARGUMENTS if group_table(nest) else ()),
         *(SEGMENT_ARGUMENTS if nest.obeying(Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
-        *(
-            (PREFETCH_ARGUMENT,)
-            if any(x.distance == PREFETCH_ARGUMENT for x in nest.obeying(Prefetch))
-            else ()
-        ),
+        *(PREFETCH_ARGUMENT for x in nest.obeying(Prefetch) if x.distance == PREFETCH_ARGUMENT),
     )
 
 

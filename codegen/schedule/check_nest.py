@@ -67,7 +67,7 @@ def check_nest(nest: CopyNest) -> None:
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
             refuse(f"expected threads to share {listed}, got {x}", x)
-    _check_tiles(nest)
+    _check_tiled_loops(nest)
     _check_order(nest)
     if nest.transposes:
         others = CopyBlock, Table, Groups, Assemble, Gather, Request
@@ -100,8 +100,8 @@ def _layers(nest: CopyNest) -> list[str]:
     return [x.axis for x in nest.others if x not in nest.around]
 
 
-def _check_tiles(nest: CopyNest) -> None:
-    """Loops in tiles are around one statement, and have more iterations than a super-vector."""
+def _check_tiled_loops(nest: CopyNest) -> None:
+    """Only loops around one statement are tiled or reordered, and only those that a super-vector leaves."""
     for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups))):
         _refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
     if nest.entries and nest.stream and not nest.transposes:
@@ -115,11 +115,11 @@ def _check_tiles(nest: CopyNest) -> None:
 
 def _check_order(nest: CopyNest) -> None:
     """All loops are ordered: super-vectors last, and outermost tiles of blocks first, before layers."""
-    order, *others = (*nest.obeying(Reorder), None)
+    order = _first(nest, Reorder)
     if order is None:
         return
-    if others != [None]:
-        refuse(f"expected one Reorder of all loops, got {others[0]} as well", others[0])
+    for other in nest.obeying(Reorder)[1:]:
+        refuse(f"expected one Reorder of all loops, got {other} as well", other)
     axes = _ordered_axes(nest)
     levels = [[*(x.index for x in nest.tiles(axis)), axis] for axis in axes]
     check_order(order, [*(x.index for x in nest.obeying(Tile)), *axes], levels)

@@ -1,4 +1,4 @@
-"""Check that passes can obey the requests of a copy for what later iterations read."""
+"""Check that the prefetch pass can obey the Prefetch directives of a copy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from codegen.schedule.read_directives import refuse
 
 
 def check_prefetches(nest: CopyNest) -> None:
-    """Check the requests of a nest whose sizes are numbers.
+    """Check the Prefetch directives of a nest whose sizes are numbers.
 
     Raises:
-        ScheduleError: passes cannot obey them.
+        ScheduleError: the pass cannot obey them.
     """
     for x in nest.obeying(Prefetch):
         if x.loop not in (loops := _loops(nest)):

@@ -230,7 +230,7 @@ class Prefetch:
               of this one are stored
     distance  from one to the other: entries, one tile or chunk, or bytes of the source in other loops; the
               name of the argument if each call passes it
-    chunks    where a table has more chunks, the one so much later is requested instead; 0 for none
+    chunks    the distance in chunks of a table, which counts instead if it has more of them; 0 for none
     """
 
     loop: str
@@ -346,10 +346,6 @@ class Directed:
     def lanes(self) -> dict[str, int]:
         """The iterations of each loop that run at once."""
         return lanes_of(self.directives)
-
-    def prefetch(self, loop: str) -> Prefetch | None:
-        """The requests for a later iteration of a loop; None without them."""
-        return next((x for x in self.obeying(Prefetch) if x.loop == loop), None)
 
     def tail(self, axis: str) -> Tail | None:
         """How the iterations of a vectorized loop run that fill no super-vector; None if all of them do."""

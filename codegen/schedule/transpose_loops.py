@@ -100,7 +100,12 @@ def in_blocks(
 
 
 def _with_loops_of_rows(box: StridedBox, cut: Schedule, others: list[Axis], threads: int) -> Schedule:
-    """The same for staged tiles of complete result rows; a loop over one tile is innermost."""
+    """The same for staged tiles of complete result rows; a loop over one tile is innermost.
+
+    Each block requests the same block of the next tile. Compared to requests for each line that is stored,
+    u8 with 33 and 200 rows and u32 with 60 rows are 1.5 times as fast, u64 with 5 rows 1.25 times. Batches of
+    small matrices, such as u32 [4000,28,80] (0,2,1), take 1.1 to 1.25 times as long (Zen 3, 2026-11).
+    """
     steps, (_, columns), (_, wide) = _steps(others), cut.counts(box.extents), cut.tile(box.extents)
     for x in cut.tiles("layer"):
         layers = box.axis(*cut.layers)

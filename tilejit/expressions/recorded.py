@@ -115,10 +115,9 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     arguments = _argument_names(python, len(given))
     ranks = {name: x.ndim for name, x in zip(arguments, given, strict=True) if isinstance(x, np.ndarray)}
     recording = Recording(dict(ranks))
-    made = _called(
-        python,
-        [_stand_in(k, arguments[k], x, recording, known=known) for k, x in enumerate(given)],
-    )
+    named = zip(arguments, given, strict=True)
+    stand_ins = [_stand_in(k, name, x, recording, known=known) for k, (name, x) in enumerate(named)]
+    made = _called(python, stand_ins)
     if recording.unknown:
         raise recording.needed()
     several = isinstance(made, tuple)
