@@ -76,10 +76,8 @@ def vectorize_function(
         KernelError: as `choose_lanes`.
     """
     schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
-    made = _vectorized(function, schedule)
-    lanes = {x.index: x.shape[-1] for x in made.loops if x.vectorized}
-    tails = {x.index: x.tail for x in made.loops if x.vectorized}
-    return replace(made, directives=lane_directives(function, lanes, tails))
+    reports = _reports(function, schedule)
+    return _vectorized(function, schedule, reports, lane_directives(function, reports))
 
 
 def schedule_function(
@@ -98,15 +96,24 @@ def schedule_function(
         function = tile(function, LoopSchedule(orders_without_tiles(directives)))
         schedule = given_lanes(function, lanes_of(directives), reductions, scans)
         check_lanes(function, schedule, directives)
-        made = replace(_vectorized(function, schedule), directives=with_tails(function, directives))
+        reports, with_all = _reports(function, schedule), with_tails(function, directives)
+        made = _vectorized(function, schedule, reports, with_all)
         check_nests(function, made.function, directives)
     return made
 
 
-def _vectorized(function: Function, schedule: LaneSchedule) -> Vectorized:
-    wide = verified(super_vectorize(name_bounds(function), schedule))
-    reports = report_loops(function, schedule.request, schedule.choice, schedule.refusals, tail_once())
-    return Vectorized(wide, reports, pairs_to_check(function, schedule.choice))
+def _reports(function: Function, schedule: LaneSchedule) -> tuple[LoopReport, ...]:
+    return report_loops(function, schedule.request, schedule.choice, schedule.refusals, tail_once())
+
+
+def _vectorized(
+    function: Function,
+    schedule: LaneSchedule,
+    reports: tuple[LoopReport, ...],
+    directives: tuple[Directive, ...],
+) -> Vectorized:
+    wide = verified(super_vectorize(name_bounds(function), LoopSchedule(directives)))
+    return Vectorized(wide, reports, pairs_to_check(function, schedule.choice), directives)
 
 
 def loop_kernel(

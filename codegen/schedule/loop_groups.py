@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codegen.analysis.bodies import perfect_nest, shared_loop
+from codegen.analysis.report import LoopReport
 from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.directives import Directive, Reorder, Tail, Tile, Vectorize
 from codegen.schedule.loops import int_size
@@ -106,15 +107,12 @@ def tails_of(directives: Sequence[Directive]) -> dict[str, str]:
     return {x.axis: x.how for x in directives if isinstance(x, Tail)}
 
 
-def lane_directives(
-    function: Function, lanes: Mapping[str, int], tails: Mapping[str, str]
-) -> tuple[Directive, ...]:
-    """The directives of chosen lanes: of each nest, the loops and the tail of the innermost one.
-
-    tails  of each loop that runs as lanes
-    """
+def lane_directives(function: Function, reports: Sequence[LoopReport]) -> tuple[Directive, ...]:
+    """The directives of chosen lanes: of each nest, the loops and the tail of the innermost one."""
+    found = {x.index: x for x in reports if x.vectorized}
+    lanes = {index: x.shape[-1] for index, x in found.items()}
     nests = [nest for node in function.body for nest in _nests(node, lanes, ())]
-    pairs = [(Vectorize(nest), Tail(nest[-1][0], tails[nest[-1][0]])) for nest in nests]  # type: ignore[arg-type]
+    pairs = [(Vectorize(nest), Tail(nest[-1][0], found[nest[-1][0]].tail)) for nest in nests]  # type: ignore[arg-type]
     return tuple(x for pair in pairs for x in pair)
 
 

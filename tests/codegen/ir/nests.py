@@ -8,6 +8,7 @@ from codegen.ir.index import Affine, Bitwise, FloorDiv, Index, Mod, index_symbol
 from codegen.ir.nodes import ArrayArg, Carried, For, Function, Let, ScalarArg, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads, parts, values_of
+from codegen.passes.name_loops import name_loops
 
 i, j, k, n, m = (index_symbol(name) for name in "ijknm")
 
@@ -81,7 +82,10 @@ def over_m(name: str, *body: Statement, **keywords: object) -> For:
 
 
 def function(*body: Statement, results: Sequence[Value] = (), order: str = "C") -> Function:
-    """A function whose arguments are the arrays in the order of their names, then the numbers it needs."""
+    """A function whose arguments are the arrays in the order of their names, then the numbers it needs.
+
+    Loops get names of their own, as in functions that front ends read.
+    """
     arrays: dict[str, ArrayArg] = {}
     for name, rank, dtype in _arrays(body, results):
         arrays[name] = ArrayArg(name, dtype, rank, order)  # type: ignore[arg-type]
@@ -93,7 +97,8 @@ def function(*body: Statement, results: Sequence[Value] = (), order: str = "C") 
             if isinstance(part, Local) and part.name not in bound:
                 scalars[part.name] = part.dtype
     numbers = [ScalarArg(name, dtype) for name, dtype in sorted(scalars.items())]
-    return Function("kernel", (*(arrays[a] for a in sorted(arrays)), *numbers), tuple(body), tuple(results))
+    arguments = (*(arrays[a] for a in sorted(arrays)), *numbers)
+    return name_loops(Function("kernel", arguments, tuple(body), tuple(results)))
 
 
 def _arrays(body: Sequence[Statement], results: Sequence[Value]) -> Iterator[tuple[str, int, str]]:
