@@ -13,7 +13,7 @@ from codegen.ir.values import Load
 from codegen.passes.gather_segments import lower_gather
 from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
-from codegen.passes.vectorize_tiles import OTHERS_OFFSET
+from codegen.passes.vectorize_axes import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, table_arguments
 from codegen.schedule.directives import CopyBlock, Directive, Gather, Groups, Parallel, Table, Tail
 from codegen.schedule.loops import Loop, int_size

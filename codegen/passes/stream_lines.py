@@ -17,6 +17,7 @@ from codegen.passes.row_buffers import scratch_rows
 from codegen.passes.sides import sides_of
 from codegen.passes.staged_groups import staged_groups
 from codegen.passes.staged_rows import through_scratch
+from codegen.passes.stream_tiles import stream_tiles
 from codegen.passes.super_vectors import super_vector
 from codegen.schedule.copy_nest import CopyNest, group_table
 from codegen.schedule.directives import REST
@@ -39,8 +40,10 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
 
     If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
     lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
-    tiles of a transpose are streamed where they are vectorized, or leave scratch in lines.
+    tiles of a transpose leave scratch in lines, or are streamed as in `stream_tiles`.
     """
+    if nest.transposes and nest.stream and not nest.staged:
+        return replace(function, body=stream_tiles(function.body, nest))
     if nest.transposes or not nest.lanes:
         return function
     staged = any(x.form == "staged" for x in nest.obeying(Stream))
