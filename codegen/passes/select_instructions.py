@@ -29,7 +29,7 @@ def select_instructions(function: Function, _: LoopSchedule) -> Function:
     after:   C[4*i] = reversed_elements(A[-4*i - 60] [16])
 
     before:  C[8*i] = A[4*i] [16]; C[8*i + 4] = B[4*i] [16]         lanes of C are 8 bytes apart
-    after:   C[8*i] = interleaved(stack_2(A[4*i], B[4*i])) [32]
+    after:   block = stack_2(A[4*i], B[4*i]); C[8*i] = interleaved(block) [32]
 
     before:  C[4*i] = A[8*i] [16]; D[4*i] = A[8*i + 4] [16]         lanes of A are 8 bytes apart
     after:   block = deinterleaved_2(A[8*i] [32])
@@ -39,7 +39,7 @@ def select_instructions(function: Function, _: LoopSchedule) -> Function:
     them do not conflict. A loop whose iterations make a group is unrolled:
 
     before:  for j in 0..3: C[12*i + 4*j] = A[a_stride*j + 4*i] [16]
-    after:   C[12*i] = interleaved(A[4*i] [3, 16]) [48]
+    after:   block = A[4*i] [3, 16]; C[12*i] = interleaved(block) [48]
 
     `lane_orders` finds the instructions, as in copies. Where there are none, lanes keep their steps.
     """
@@ -202,12 +202,34 @@ class _Select:
             waiting[key] = len(made) - 1
             for found in group.complete(offset for other, offset in waiting if other == group):
                 places = [waiting.pop((group, each)) for each in found]
-                value = _stored(group, [made[k] for k in places])
-                if value is not None:
+                at_once = self.stored(group, [made[k] for k in places])
+                if at_once:
                     for k in places:
                         made[k] = None
-                    made[-1] = value
+                    made += at_once
         return _joined([x for x in made if x is not None])
+
+    def stored(self, group: Group, stores: Sequence[Statement | None]) -> Body:
+        """The store of all elements of a group, after the block of its rows; nothing without instructions."""
+        found = group.reordered()
+        if found is None:
+            return ()
+        every = [x for x in stores if isinstance(x, Store)]
+        value, memory, first = _stacked([x.value for x in every]), found.store, every[0]
+        before: Body = ()
+        if len(value.shape) > 1:
+            before = (Let(self.names.name("block"), value),)
+            value = Local(before[0].name, value.dtype, value.shape)
+        for name, shape in found.instructions:
+            value = Op(name, (value,), group.dtype, shape)
+        made = replace(
+            first,
+            subscripts=_moved(first.subscripts, memory.first),
+            value=value,
+            steps=memory.steps,
+            first=None if first.first is None else times(first.first, group.members),
+        )
+        return *before, made
 
     def may_follow(self, key: tuple[Group, int], store: Statement | None, node: Statement) -> bool:
         """Whether a store may run after the statement that follows it."""
@@ -289,24 +311,6 @@ def _loaded(group: Group, load: Load) -> Value | None:
     for name, shape in found.instructions:
         value = Op(name, (value,), group.dtype, shape)
     return value
-
-
-def _stored(group: Group, stores: Sequence[Statement | None]) -> Store | None:
-    """The store of all elements of a group; None without instructions."""
-    found = group.reordered()
-    if found is None:
-        return None
-    every = [x for x in stores if isinstance(x, Store)]
-    value, memory, first = _stacked([x.value for x in every]), found.store, every[0]
-    for name, shape in found.instructions:
-        value = Op(name, (value,), group.dtype, shape)
-    return replace(
-        first,
-        subscripts=_moved(first.subscripts, memory.first),
-        value=value,
-        steps=memory.steps,
-        first=None if first.first is None else times(first.first, group.members),
-    )
 
 
 def _moved(subscripts: tuple[Index, ...], by: int) -> tuple[Index, ...]:

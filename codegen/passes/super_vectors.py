@@ -19,7 +19,7 @@ from codegen.ir.rewriting import Body, map_indices, map_value
 from codegen.ir.strided_box import Side
 from codegen.ir.values import Each, Entries, IndexValue, Load, Local, Op, Step, Value
 from codegen.ir.visit import distance, loads
-from codegen.passes.lane_orders import Lane, Moved, Placed, placed, reordered
+from codegen.passes.lane_orders import Lane, Placed, placed, reordered
 from codegen.passes.tails import LEFT
 from codegen.support.dataclasses import dataclass
 
@@ -80,39 +80,31 @@ def rest_of(body: Body, lanes: Lanes) -> Body:
     raise AssertionError(f"rest_of: no rule for {made.move}")
 
 
-def vector_load(body: Body, lanes: Lanes) -> Load:
-    """The load of a super-vector."""
-    made = _scalar(body, lanes)
-    assert isinstance(made.move, Store), "elements are stored"
-    (load,) = loads(made.move.value)
-    return _reordered(made, made.move, load)[0]
-
-
-def _reordered(made: _Scalar, store: Store, load: Load) -> tuple[Load, Moved, Store]:
-    """The load of a super-vector, how its lanes are reordered, and its store, which has its place."""
-    width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
-    to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
-    lanes = (Lane(n, made.step(at, axis), made.step(to, axis)) for axis, n in made.lanes.items())
-    sides: tuple[tuple[Side, _Place], ...] = ("src", at), ("dst", to)
-    flat = tuple(side for side, place in sides if place.lines is not None)
-    found = reordered(tuple(lanes), source_width, width, apart=made.is_block, flat=flat)
-    read, written = at.in_lines(found.load, source_width), to.in_lines(found.store, width)
-    vector = replace(made.access(load, at, read), shape=read.shape)
-    return vector, found._replace(store=written), made.access(store, to, written)
-
-
 def _moved(made: _Scalar, store: Store, load: Load) -> Body:
     """The load, what converts and reorders its lanes, and the store."""
-    vector, found, at_once = _reordered(made, store, load)
+    width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
+    to, at = (made.place(x.array, *x.subscripts) for x in (store, load))
+    lanes = tuple(Lane(n, made.step(at, axis), made.step(to, axis)) for axis, n in made.lanes.items())
+    sides: tuple[tuple[Side, _Place], ...] = ("src", at), ("dst", to)
+    flat = tuple(side for side, place in sides if place.lines is not None)
+    found = reordered(lanes, source_width, width, apart=made.is_block, flat=flat)
+    read, written = at.in_lines(found.load, source_width), to.in_lines(found.store, width)
+    vector = replace(made.access(load, at, read), shape=read.shape)
     before, value = _converted(store.value, vector)
-    if found.instructions or value != vector:
-        before = (*before, Let("block", value))
-        value = Local("block", value.dtype, value.shape)
+    if len(value.shape) > 1 and (found.instructions or value != vector):
+        before, value = _named(before, value)
     for name, shape in found.instructions:
         value = Op(name, (value,), value.dtype, shape)
+    if len(value.shape) > len(vector.shape):
+        before, value = _named(before, value)
     if isinstance(value, Op):
-        value = replace(value, shape=found.store.shape)
-    return *before, replace(at_once, value=value, first=made.few)
+        value = replace(value, shape=written.shape)
+    return *before, replace(made.access(store, to, written), value=value, first=made.few)
+
+
+def _named(before: Body, block: Value) -> tuple[Body, Value]:
+    """A block of rows in a local, after some statements."""
+    return (*before, Let("block", block)), Local("block", block.dtype, block.shape)
 
 
 def _converted(value: Value, block: Load) -> tuple[Body, Value]:
