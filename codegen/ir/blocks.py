@@ -22,6 +22,9 @@ TRANSPOSED_BLOCKS: Mapping[Block, tuple[int, int, tuple[int, ...]]] = MappingPro
 )
 """The blocks that are transposed: bytes of a result row and of a source row, and the bytes of an element."""
 
+BLOCK_SIDES = (4, 8, 16)
+"""Rows, and lanes of each row, of the square blocks of kernels."""
+
 INTERLEAVED_ROWS = (2, 3, 4, 8)
 """How many rows can be packed together in registers."""
 

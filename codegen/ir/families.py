@@ -32,9 +32,6 @@ MOST_LANES = 1024
 
 LANES = tuple(1 << k for k in range(MOST_LANES.bit_length()))
 
-BLOCK_SIDES = (4, 8, 16)
-"""Rows, and lanes of each row, of the square blocks of kernels."""
-
 SHIFTS = ("avx512", "neon")
 """The CPU levels that shift each lane of at least 16 bits by a number of its own."""
 
@@ -148,7 +145,6 @@ def _families() -> list[Family]:
     declare("broadcast:splat", 1, EVERY, named_by="dtype", rows="may", spreads=True, cost=3)
     declare("iota", 0, NUMBERS, named_by="dtype", spreads=True, cost=1)
     declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
-    declare("transpose:transposed", 1, EVERY, rows="must", cost=20)
     declare("repeat:repeated", 1, EVERY, named_by="dtype", rows="must", cost=0)
     for count in INTERLEAVED_ROWS:
         declare(f"stack_{count}:stacked_{count}", count, EVERY, rows="must", cost=0)

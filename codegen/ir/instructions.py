@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir import conversions, packed_bits
-from codegen.ir.blocks import INTERLEAVED_ROWS, converted_shapes, transposed_shapes
+from codegen.ir.blocks import BLOCK_SIDES, INTERLEAVED_ROWS, converted_shapes, transposed_shapes
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
 from codegen.ir.instruction import ActiveCount, Instruction, Shapes
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
@@ -131,7 +131,13 @@ def _packed_sizes(count: int) -> tuple[int, ...]:
     return (LINE_BYTES,) if count == 3 else (LINE_BYTES, LINE_BYTES // 2, LANE_BYTES)
 
 
-@_declared(shapes={8 * w: transposed_shapes(w) for w in WIDTHS}, permutes=True, cost=6)
+def _transposed_shapes(width: int) -> tuple[tuple[int, int], ...]:
+    """The blocks of copies, and the squares of kernels, whose elements are numbers."""
+    squares = ((side, side) for side in BLOCK_SIDES if width <= 8)
+    return tuple(dict.fromkeys((*transposed_shapes(width), *squares)))
+
+
+@_declared(shapes={8 * w: _transposed_shapes(w) for w in WIDTHS}, permutes=True, cost=20)
 def transposed(a: Lanes) -> Lanes:
     """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
     rows, columns = a.shape

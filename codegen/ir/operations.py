@@ -104,7 +104,6 @@ MADE: dict[str, Callable[[Sequence[Any], str, VectorShape], Any]] = {
     "broadcast": _spread,
     "iota": lambda found, dtype, shape: np.arange(shape[0]).astype(stored_dtype(dtype)),
     "first": lambda found, dtype, shape: np.arange(shape[0]) < int(found[0]),
-    "transpose": lambda found, dtype, shape: np.swapaxes(found[0], 0, 1),
     "repeat": lambda found, dtype, shape: np.broadcast_to(found[0], shape),
     **{f"stack_{count}": lambda found, dtype, shape: np.stack(found) for count in INTERLEAVED_ROWS},
     **{f"row_{row}": partial(_row, row) for row in range(max(INTERLEAVED_ROWS))},

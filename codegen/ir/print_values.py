@@ -85,15 +85,15 @@ class ValuePrinter(BufferPrinter):
         source = op.operands[0].dtype
         if scan := scans_by(op.name):
             return self.scan(combiner_of(scan), operands[0], op)
+        if op.name == "transposed":
+            whole = mlir_type(source, op.operands[0].shape)
+            return self.emit(f"vector.transpose {operands[0]}, [1, 0] : {whole} to {kind}")
         if op.name in NOT_MLIR or op.name.startswith(("below_", "stack_", "row_")) or is_instruction(op.name):
             return self.call_of(op, operands)
         match op.name:
             case "last":
                 whole = mlir_type(source, op.operands[0].shape)
                 return self.emit(f"vector.extract {operands[0]}[{op.operands[0].shape[0] - 1}] : {whole}")
-            case "transpose":
-                whole = mlir_type(source, op.operands[0].shape)
-                return self.emit(f"vector.transpose {operands[0]}, [1, 0] : {whole} to {kind}")
             case "select":
                 condition = mlir_type("i1", op.shape)
                 kinds = f"{condition}, {kind}" if op.shape else kind

@@ -38,8 +38,9 @@ from __future__ import annotations
 import re
 
 from codegen.ir.access_families import ACCESSES, COMPUTED, PLACES, VECTOR_ACCESSES, AccessFamily
+from codegen.ir.blocks import BLOCK_SIDES
 from codegen.ir.element_types import HALF_TYPES
-from codegen.ir.families import BLOCK_SIDES, EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
+from codegen.ir.families import EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
 from codegen.ir.values import VectorShape
 from codegen.support.dataclasses import dataclass

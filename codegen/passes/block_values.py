@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import field, replace
 
-from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.nodes import For, If, Let, Statement, Store
 from codegen.ir.values import Load, Local, Op, Value, VectorShape
 from codegen.ir.visit import loads, values_of
+from codegen.passes.lane_orders import Instructions
 from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scope import Scope
 from codegen.passes.register_values import number_of
+from codegen.passes.strided_groups import in_rows
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -21,7 +22,7 @@ class BlockValues:
     """The statements of a square block: `side` rows, each of as many lanes.
 
     before:  C[j, i] = A[i, j] * broadcast(x) [16, 16]          A is contiguous along j, C along i
-    after:   block = A[i, j] [16, 16] * broadcast(x); C[j, i] = transpose(block) [16, 16]
+    after:   block = A[i, j] [16, 16] * broadcast(x); C[j, i] = transposed(block) [16, 16]
 
     What is the same in all rows is a register, or a number. A block that is loaded more than once gets a
     name, which the following loads read until a statement stores: LLVM does not see that their addresses are
@@ -111,40 +112,38 @@ class BlockValues:
         return Op("repeat" if value.shape else "broadcast", (value,), value.dtype, shape)
 
     def load(self, load: Load) -> Value:
-        """A load whose rows are contiguous, if any dimension is; transposed where that is the other one."""
+        """A load by rows of adjacent elements, if any are, in the order of the block."""
         rows, lanes = load.steps
         if not rows:
             return replace(load, shape=(self.side,), steps=(lanes,))
         if (local := self.known.get(load)) is not None:
             return local
-        by_columns = _by_columns(load, load.dtype)
-        made = self.transposed(replace(load, steps=(lanes, rows))) if by_columns else load
+        made = self.reordered(*in_rows(load, load.shape, load.dtype))
         if load not in self.known:
             return made
         local = self.known[load] = self.named(made)
         return local
 
     def store(self, store: Store) -> Store:
-        """The store of a block, transposed if that makes its rows contiguous.
+        """The store of a block by rows of adjacent elements, if any are.
 
         Raises:
             KernelError: all lanes would be stored to the same element.
         """
-        rows, lanes = store.steps or (0, 0)
-        if not lanes:
+        if not (store.steps and store.steps[-1]):
             raise KernelError(f"all lanes would be stored to the same element of {store.array}")
         shape = self.side, self.side
         value = self.spread(self.value(store.value), shape)
         where = None if store.where is None else self.spread(self.value(store.where), shape)
-        if _by_columns(store, value.dtype):
-            value = self.transposed(value)
-            where = None if where is None else self.transposed(where)
-            rows, lanes = lanes, rows
-        return replace(store, value=value, steps=(rows, lanes), where=where)
+        made, instructions = in_rows(store, shape, value.dtype)
+        value = self.reordered(value, instructions)
+        return replace(made, value=value, where=where and self.reordered(where, instructions))
 
-    def transposed(self, value: Value) -> Value:
-        """The transpose of a value, which gets a name."""
-        return Op("transpose", (self.named(value),), value.dtype, value.shape)
+    def reordered(self, value: Value, instructions: Instructions) -> Value:
+        """A value in another order; what is reordered gets a name."""
+        for name, shape in instructions:
+            value = Op(name, (self.named(value),), value.dtype, shape)
+        return value
 
     def named(self, value: Value) -> Local:
         """The local that holds a value."""
@@ -152,9 +151,3 @@ class BlockValues:
             return value
         self.out.append(Let(self.names.name("block"), value))
         return Local(self.out[-1].name, value.dtype, value.shape)  # type: ignore[union-attr]
-
-
-def _by_columns(access: Load | Store, dtype: str) -> bool:
-    """Whether elements are contiguous from row to row, and not from lane to lane."""
-    rows, lanes = access.steps
-    return rows == ELEMENT_BYTES[dtype] != lanes

@@ -19,6 +19,10 @@ Order: TypeAlias = tuple[int, ...]
 """The numbers of lanes, which count iterations in the order of the loops."""
 
 
+Instructions: TypeAlias = tuple[tuple[str, VectorShape], ...]
+"""Names of instructions, one after the other, and the shapes of their results."""
+
+
 class Lane(NamedTuple):
     """A vector dimension: its lanes, and the distances from one to the next on both sides."""
 
@@ -48,11 +52,11 @@ class Moved(NamedTuple):
 
     Attributes:
         load, store: both sides.
-        instructions: names and shapes of results.
+        instructions: those between them.
     """
 
     load: Placed
-    instructions: tuple[tuple[str, VectorShape], ...]
+    instructions: Instructions
     store: Placed
 
 
@@ -144,15 +148,16 @@ def placed(lanes: tuple[Lane, ...], side: Side, width: int, *, apart: bool = Fal
 @lru_cache(maxsize=256)
 def _between(
     bits: int, shape: VectorShape, order: Order, to: VectorShape, wanted: Order
-) -> tuple[tuple[str, VectorShape], ...] | None:
+) -> Instructions | None:
     """The instructions from one order of lanes to another; None if there are none.
 
-    Of several, the one that is cheap on most CPU levels is taken.
+    One is better than two; of several, the one that is cheap on most CPU levels is taken.
     """
     if (shape, order) == (to, wanted):
         return ()
-    numbers = np.full(prod(shape), -1)
+    numbers, flat = np.full(prod(shape), -1), instruction("rows_in_line")
     numbers[: len(order)] = order
+    two: Instructions | None = None
     for each in sorted(instructions(), key=lambda x: (-len(x.levels), x.cost)):
         if not each.permutes or shape not in each.shapes.get(bits, ()):
             continue
@@ -161,7 +166,6 @@ def _between(
             continue
         if made.shape == to:
             return ((each.name, to),)
-        flat = instruction("rows_in_line")
         if made.shape in flat.shapes.get(bits, ()) and made.size == prod(to) and len(to) == 1:
-            return (each.name, made.shape), (flat.name, to)
-    return None
+            two = two or ((each.name, made.shape), (flat.name, to))
+    return two

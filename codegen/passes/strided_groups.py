@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
@@ -10,8 +11,9 @@ from codegen.ir.building import plus
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, Sum
 from codegen.ir.nodes import Store
-from codegen.ir.values import Load, Step, VectorShape
-from codegen.passes.lane_orders import Lane, Moved, exactly_reordered
+from codegen.ir.rewriting import Access
+from codegen.ir.values import Load, VectorShape
+from codegen.passes.lane_orders import Instructions, Lane, Moved, exactly_reordered
 
 REGISTERS = "registers"
 """The distance of a register from the next one, which is unknown."""
@@ -65,15 +67,35 @@ class Group(NamedTuple):
     def reordered(self) -> Moved | None:
         """The access to all elements, and the instructions between these and registers; None without any."""
         (lanes,) = self.shape
-        moves: list[tuple[int, Step, Step]] = [(lanes, self.step, self.width)]
+        moves = [Lane(lanes, self.step, self.width)]
         if self.members > 1:
-            moves.append((self.members, self.width, REGISTERS))
-        made = (Lane(n, to, at) if self.stores else Lane(n, at, to) for n, at, to in moves)
-        found = exactly_reordered(tuple(made), self.width, self.width)
+            moves.append(Lane(self.members, self.width, REGISTERS))
+        found = _reordered(moves, self.width, stores=self.stores)
         if found is None or self.first is None:
             return found
         memory = found.store if self.stores else found.load
         return found if self.members > 1 and len(memory.shape) == 1 else None
+
+
+def in_rows(access: Access, shape: VectorShape, dtype: str) -> tuple[Access, Instructions]:
+    """The access to a block by rows of adjacent elements, and what reorders these; itself if nothing does.
+
+    A[4*i + a_stride*j] [16, 16], rows 4 apart, lanes a_stride -> rows a_stride apart, lanes 4; transposed
+    """
+    (rows, lanes), (pitch, step), width = shape, access.steps, bits_of(dtype) // 8
+    moves, stores = [Lane(rows, pitch, REGISTERS), Lane(lanes, step, width)], isinstance(access, Store)
+    found = _reordered(moves, width, stores=stores, apart=True)
+    if found is None:
+        return access, ()
+    memory = found.store if stores else found.load
+    subscripts = (*access.subscripts, Affine(memory.first)) if memory.first else access.subscripts
+    return replace(access, subscripts=subscripts, steps=memory.steps), found.instructions
+
+
+def _reordered(moves: Sequence[Lane], width: int, *, stores: bool, apart: bool = False) -> Moved | None:
+    """How lanes at these distances in memory and in registers are reordered; None without instructions."""
+    lanes = tuple(Lane(n, to, at) if stores else Lane(n, at, to) for n, at, to in moves)
+    return exactly_reordered(lanes, width, width, apart=apart)
 
 
 def group_of(access: Load | Store, buffer: str, address: Index) -> tuple[Group, int] | None:

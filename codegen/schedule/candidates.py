@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
-from codegen.ir.instructions import instruction, takes_block
+from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape, transposed_shapes
+from codegen.ir.instructions import takes_block
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox, in_bytes
@@ -169,7 +169,7 @@ def _blocks(box: StridedBox, cut: Schedule) -> Iterator[Schedule]:
     for block in TRANSPOSED_BLOCKS:
         shape = block_shape(box.width, block)
         fits = shape[1] <= columns and (shape[0] <= rows or cut.stages_rows)
-        taken = shape in instruction("transposed").shapes[8 * box.width] and _fills_lines(cut, rows, shape[0])
+        taken = shape in transposed_shapes(box.width) and _fills_lines(cut, rows, shape[0])
         if fits and taken and (box.conversion is None or takes_block(*box.conversion, shape)):
             yield cut.changed(Vectorize((("row", shape[0]), ("column", shape[1]))))
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 from math import prod
 from typing import TypeVar
 
-from codegen.ir.blocks import block_shape
-from codegen.ir.instructions import instruction, takes_block
+from codegen.ir.blocks import block_shape, transposed_shapes
+from codegen.ir.instructions import takes_block
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.schedule.check_directives import check_directives, check_names, check_order, check_tiles
@@ -142,7 +142,7 @@ def _check_blocks(nest: CopyNest) -> None:
     row, column, width = nest.axis("row"), nest.axis("column"), nest.target.bits // 8
     lanes = _first(nest, Vectorize)
     block, short = (nest.lanes["row"], nest.lanes["column"]), nest.short
-    shapes = instruction("transposed").shapes.get(8 * width, ())
+    shapes = transposed_shapes(width)
     if block not in shapes or (nest.convert and not takes_block(*nest.convert, block)):
         listed = ", ".join(f"{rows}x{columns}" for rows, columns in sorted(shapes))
         refuse(f"expected {listed}, got blocks of {block[0]}x{block[1]} elements of {width} bytes", lanes)
@@ -217,7 +217,7 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
         if int_size(row.extent) % block:
             refuse(f'Stream("given") needs a multiple of {block} rows, got {row.extent}', stream)
         return
-    narrow = block_shape(width, "16x64") in instruction("transposed").shapes.get(8 * width, ())
+    narrow = block_shape(width, "16x64") in transposed_shapes(width)
     tiled = nest.tiles("row") and nest.tiles("column")
     is_headed = stream.form == "headed" and others == [None]
     if not is_headed or not tiled or not narrow or nest.convert or row.src_table:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype, near_dimension, slope
-from codegen.ir.families import BLOCK_SIDES
+from codegen.ir.blocks import BLOCK_SIDES
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import IndexValue, Load, Value
 from codegen.ir.visit import coefficient, loads, parts, trips_with, values_of

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.blocks import Block, block_shape
-from codegen.ir.instructions import instruction
+from codegen.ir.blocks import Block, block_shape, transposed_shapes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
@@ -310,8 +309,7 @@ def _fills_flat(box: StridedBox) -> bool:
 
 def _takes_flat(box: StridedBox) -> bool:
     """Whether registers can transpose 16x64 blocks of its elements."""
-    taken = instruction("transposed").shapes[8 * box.width]
-    return takes_special_blocks(box) and block_shape(box.width, "16x64") in taken
+    return takes_special_blocks(box) and block_shape(box.width, "16x64") in transposed_shapes(box.width)
 
 
 def _needs_wide_blocks(box: StridedBox) -> bool:

@@ -217,7 +217,7 @@ def test_strides_of_one_size_are_literals(function: Any, gap: int) -> None:
         kernel(c, a)
         assert np.array_equal(c, expected), n
     assert "_stride_" not in kernel.source
-    name = "interleaved(load_f32x3x16" if function is transposed else "deinterleaved_3"
+    name = "block = load_f32x3x16" if function is transposed else "deinterleaved_3"
     assert (name in kernel.source) == (not gap or function is gray)
 
 

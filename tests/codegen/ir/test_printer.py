@@ -134,7 +134,7 @@ func.func @kernel(%src: memref<?xi8>, %dst: memref<?xi1>, %table: memref<?xi64>,
     memref.prefetch %at_1#0[64] {steps = [each %pitch, 1]} : memref<?xi8>, vector<4x16xi8>
     %5 = vector.transfer_read %at_1#0[0] {steps = [low %table[%i + 1], 1], first = %at_1#1} : \
 memref<?xi8>, vector<4x16xi8>
-    %6 = "tilejit.transposed"(%5) : (vector<4x16xi8>) -> vector<16x4xi8>
+    %6 = vector.transpose %5, [1, 0] : vector<4x16xi8> to vector<16x4xi8>
     vector.transfer_write %6, %out[%i * 4 + 8] {steps = [%pitch * 2, 1], nontemporal} : memref<?xi8>, \
 vector<16x4xi8>
     %7 = memref.extract_aligned_pointer_as_index %out : memref<?xi8> -> index

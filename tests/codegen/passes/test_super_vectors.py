@@ -15,6 +15,7 @@ from codegen.ir.nodes import BufferArg, Function, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import Load, Op, Value, VectorShape
 from codegen.ir.verifier import verify
+from codegen.passes.lane_orders import Lane, reordered
 from codegen.passes.super_vectors import super_vector
 
 SIZE = 4096
@@ -78,6 +79,12 @@ def test_lanes_move_what_iterations_do(name: str) -> None:
         for body, step in ((scalar, 1), (vector, 0))
     )
     assert np.array_equal(one, two)
+
+
+def test_one_instruction_is_better_than_two() -> None:
+    """Rows of four lanes are interleaved; they could also be transposed, and put in a line."""
+    found = reordered((Lane(4, 4, 16), Lane(4, "pitch", 4)), 4, 4, apart=False)
+    assert found.instructions == (("interleaved", (16,)),)
 
 
 def written(body: Body, around: dict[str, tuple[int, int]]) -> np.ndarray:

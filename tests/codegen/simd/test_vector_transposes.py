@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from codegen.backend.build import build
-from codegen.ir.blocks import INTERLEAVED_ROWS
-from codegen.ir.families import BLOCK_SIDES, EVERY
+from codegen.ir.blocks import BLOCK_SIDES, INTERLEAVED_ROWS
+from codegen.ir.families import EVERY
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
