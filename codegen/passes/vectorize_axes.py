@@ -47,11 +47,11 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     many as one of them becomes its body. Super-vectors go past the cache where single elements did.
     """
 
+    lanes = {*nest.lanes}
+
     def widened(node: Statement) -> Body:
         match node:
-            case For(index, body=(For(inner) as inside,)) if nest.transposes and {index, inner} == {
-                *nest.lanes
-            }:
+            case For(outer, body=(For(inner) as inside,)) if nest.transposes and {outer, inner} == lanes:
                 return (_blocks(node, inside, nest),)
             case For(index, step=1) if not nest.transposes and index == nest.loops[0].axis:
                 return _widened(node, nest)

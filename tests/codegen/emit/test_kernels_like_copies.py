@@ -17,6 +17,11 @@ from tests.codegen.emit.golden_kernels import Kernel
 from tests.tools.goldens import MACHINE
 
 
+def flat(a, c):
+    for i in range(c.shape[0]):
+        c[i] = a[i]
+
+
 def backward(a, c):
     for i in range(c.shape[0]):
         c[i] = a[c.shape[0] - 1 - i]
@@ -45,6 +50,7 @@ FLAT, ROWS = np.zeros(4096, np.float32), np.zeros((2, 2048), np.float32)
 SQUARE = np.zeros((64, 64), np.float32)
 
 CASES: dict[str, tuple[Callable[..., Any], Arrays]] = {
+    "flat": (flat, (FLAT, FLAT)),
     "backward": (backward, (FLAT, FLAT[::-1])),
     "interleaved": (interleaved, (FLAT.reshape(2048, 2), ROWS.T)),
     "deinterleaved": (deinterleaved, (ROWS, FLAT.reshape(2048, 2).T)),
