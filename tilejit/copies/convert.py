@@ -143,7 +143,7 @@ def pack(
     """
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
-    if has_gaps(out) and not names_planes(x, layout, parameters):
+    if out is not None and has_gaps(out) and not names_planes(x, layout, parameters):
         tuning = read_tuning(virtual_vector_size, specialize, tune, schedule)
         return _pack_with_gaps(as_array(x), layout, out, padding, casting, threads, tuning, parameters)
     if (
@@ -265,7 +265,7 @@ def unpack(
         FloatingPointError: an element cannot be converted, and `np.errstate` asks for an error; `out` has its
             previous elements.
     """
-    if reads_planes(t, layout, parameters):
+    if type(t) is not TiledArray and reads_planes(t, layout, parameters):
         refuse_options("unpack", None, casting, virtual_vector_size, specialize, tune, schedule)
         planes: Array | dict[str, Array] = unpack_given(
             t, layout, dtype, parameters, out=out, threads=threads

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.intrinsics import Emit, routine
+from codegen.simd.register.level_networks import by_level
 from codegen.simd.register.memory import vector
-from codegen.simd.register.networks import LANES, transposed_lines
-from codegen.simd.register.shuffles import concatenated, cut, shuffle
+from codegen.simd.register.networks import LANES, exchange_lanes, transposed_lines
+from codegen.simd.register.shuffles import concatenated, cut, shuffle, unpack
 from codegen.simd.register.values import Vector, from_lines, in_lines, lanes_as, lines_of, vector_type
 
 
@@ -51,7 +53,11 @@ def _unzipped(builder: Any, lines: list[Any], count: int, width: int) -> list[An
     if _is_square(lines, width):
         return transposed_lines(builder, lines, width)
     if len(lines) == count:
-        return _unzip_lines(builder, lines)
+        return by_level(
+            builder,
+            lambda: _unzip_in_lanes(builder, lines, width),
+            lambda: _unzip_lines(builder, lines, width),
+        )
     return unzip_rows(builder, concatenated(builder, lines), count)
 
 
@@ -69,19 +75,86 @@ def zip_rows(builder: Any, rows: list[Any]) -> Any:
     return shuffle(builder, even, odd, [k // 2 + (k % 2) * lanes for k in range(2 * lanes)])
 
 
-def _unzip_lines(builder: Any, lines: list[Any]) -> list[Any]:
-    """The lines that were interleaved in as many: LLVM splits shuffles of more than two lines badly.
+def _zip_lines(builder: Any, rows: list[Any]) -> list[Any]:
+    """The interleaved rows as lines, two at a time: LLVM splits shuffles of more than two lines badly."""
+    if len(rows) == 1:
+        return rows
+    even, odd = _zip_lines(builder, rows[0::2]), _zip_lines(builder, rows[1::2])
+    n = rows[0].type.count
+    masks = [[k // 2 + (k % 2) * n for k in range(half * n, (half + 1) * n)] for half in (0, 1)]
+    return [shuffle(builder, *both, mask) for both in zip(even, odd, strict=True) for mask in masks]
 
-    Four lines of f32 take 8 shuffles instead of 16 with AVX-512, and 32 instead of 60 with AVX2.
-    """
+
+def _unzip_lines(builder: Any, lines: list[Any], width: int) -> list[Any]:
+    """The rows that `_zip_lines` interleaved. Bytes are first grouped by rows within each lane."""
+    count, kind = len(lines), lines[0].type
+    if width > 1:
+        return _even_and_odd(builder, lines)
+    group = LANE_BYTES // count
+    mask = [
+        lane + row + count * k
+        for lane in range(0, LINE_BYTES, LANE_BYTES)
+        for row in range(count)
+        for k in range(group)
+    ]
+    groups = vector(8 * group, LINE_BYTES // group)
+    grouped = [builder.bitcast(shuffle(builder, line, line, mask), groups) for line in lines]
+    return [builder.bitcast(row, kind) for row in _even_and_odd(builder, grouped)]
+
+
+def _even_and_odd(builder: Any, lines: list[Any]) -> list[Any]:
+    """The rows that were interleaved in as many lines."""
     if len(lines) == 1:
         return lines
     lanes, pairs = lines[0].type.count, list(zip(lines[0::2], lines[1::2], strict=True))
     even, odd = (
-        _unzip_lines(builder, [shuffle(builder, a, b, list(range(k, 2 * lanes, 2))) for a, b in pairs])
+        _even_and_odd(builder, [shuffle(builder, a, b, list(range(k, 2 * lanes, 2))) for a, b in pairs])
         for k in (0, 1)
     )
     return [line for both in zip(even, odd, strict=True) for line in both]
+
+
+def _zip_in_lanes(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    """Interleave within lanes, then put the lanes in order: four rows of bytes in 28 shuffles of 32 bytes.
+
+    Lane l of register r has the 16 bytes that are number r + count * l of the result.
+    """
+
+    def zipped(rows: list[Any]) -> list[Any]:
+        if len(rows) == 1:
+            return rows
+        both = zip(zipped(rows[0::2]), zipped(rows[1::2]), strict=True)
+        return [unpack(builder, even, odd, high, width) for even, odd in both for high in (0, 1)]
+
+    kind, made = rows[0].type, zipped(rows)
+    if len(made) == 2:
+        lines = _lane_pairs(builder, made, ((0, 4, 1, 5), (2, 6, 3, 7)))
+    else:
+        fours = [exchange_lanes(builder, made[k : k + LANES]) for k in range(0, len(made), LANES)]
+        lines = [line for each in zip(*fours, strict=True) for line in each]
+    return [builder.bitcast(line, kind) for line in lines]
+
+
+def _unzip_in_lanes(builder: Any, lines: list[Any], width: int) -> list[Any]:
+    """The rows that `_zip_in_lanes` interleaved: as many more rounds of it as bring all bytes back."""
+    count, kind = len(lines), lines[0].type
+    if count == 2:
+        made = _lane_pairs(builder, lines, ((0, 2, 4, 6), (1, 3, 5, 7)))
+    else:
+        fours = count // LANES
+        made = [x for k in range(fours) for x in exchange_lanes(builder, lines[k::fours])]
+    for _ in range((LANE_BYTES // width).bit_length() - 1):
+        both = list(zip(made[: count // 2], made[count // 2 :], strict=True))
+        made = [unpack(builder, a, b, high, width) for a, b in both for high in (0, 1)]
+    return [builder.bitcast(row, kind) for row in made]
+
+
+def _lane_pairs(builder: Any, two: list[Any], orders: tuple[tuple[int, ...], ...]) -> list[Any]:
+    """Two lines with the lanes of two others, counted from the first lane of the first one."""
+    a, b = (builder.bitcast(line, vector(64, 8)) for line in two)
+    return [
+        shuffle(builder, a, b, [2 * lane + half for lane in order for half in (0, 1)]) for order in orders
+    ]
 
 
 def zip_three(builder: Any, rows: list[Any], width: int) -> list[Any]:
@@ -148,7 +221,11 @@ def zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
         return zip_three(builder, rows, width)
     if _is_square(rows, width):
         return transposed_lines(builder, rows, width)
-    zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
+    lanes = LINE_BYTES // width
+    if rows[0].type.count == lanes:
+        in_lanes = partial(_zip_in_lanes, builder, rows, width)
+        return in_lanes() if width == 1 else by_level(builder, in_lanes, lambda: _zip_lines(builder, rows))
+    zipped = zip_rows(builder, rows)
     starts = range(0, zipped.type.count, lanes)
     return [cut(builder, zipped, k, min(lanes, zipped.type.count)) for k in starts]
 
