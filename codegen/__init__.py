@@ -125,6 +125,7 @@ if _TYPE_CHECKING:
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
+    from codegen.pipeline.block_program import BlockProgram as BlockProgram
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import remembered_stream_bytes as remembered_stream_bytes
     from codegen.pipeline.calibrate import streamed_from as streamed_from
@@ -142,7 +143,6 @@ if _TYPE_CHECKING:
     from codegen.pipeline.program import footprint_bytes as footprint_bytes
     from codegen.pipeline.staged import StagedProgram as StagedProgram
     from codegen.pipeline.staged_copy import staged_copy as staged_copy
-    from codegen.pipeline.staged_loops import StagedLoops as StagedLoops
     from codegen.pipeline.staged_loops import StagedOperand as StagedOperand
     from codegen.pipeline.staged_loops import staged_loops as staged_loops
     from codegen.pipeline.steps import source_of_step as source_of_step
@@ -307,6 +307,7 @@ _HOMES = {
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",
+    "pipeline.block_program": "BlockProgram",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES streamed_from remembered_stream_bytes",
     "pipeline.compile_staging": "compile_stage outgrows_caches",
     "pipeline.copy_options": "CopyOptions",
@@ -316,7 +317,7 @@ _HOMES = {
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",
-    "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
+    "pipeline.staged_loops": "StagedOperand staged_loops",
     "pipeline.stored_programs": "find_copy",
     "pipeline.steps": "source_of_step",
     "pipeline.tune": "best_times fastest machine_facts tuned",

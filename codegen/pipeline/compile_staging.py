@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from codegen.ir.strided_box import StridedBox
+from codegen.maps.block_grid import Ends
+from codegen.pipeline.block_program import BlockCopies, BlockProgram
 from codegen.pipeline.calibrate import streamed_from
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
@@ -18,14 +22,23 @@ from codegen.schedule.machine import ALWAYS_STREAM, NEVER_STREAM
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.staging import StageCopy, Staging
 
+SOURCE, DESTINATION, CACHED = range(3)
+"""The addresses of a copy in two stages."""
+
 
 def compile_staging(staging: Staging, direct: CopyProgram) -> StagedProgram:
     """The program of a copy in two stages. direct: the copy in one pass."""
-    programs = {ends: (compile_stage(x), compile_stage(y)) for ends, (x, y) in staging.kinds.items()}
-    requests = {
-        ends: _requests(inwards) for ends, (inwards, _) in programs.items() if staging.ahead == "lines"
-    }
-    return StagedProgram(direct, staging, programs, requests)
+    inwards = {ends: compile_stage(x) for ends, (x, _) in staging.kinds.items()}
+    outwards = {ends: compile_stage(x) for ends, (_, x) in staging.kinds.items()}
+    into, out = BlockCopies(inwards, SOURCE, CACHED), BlockCopies(outwards, CACHED, DESTINATION)
+    steps: tuple[BlockCopies, ...] = into, out
+    if staging.ahead == "rows":
+        steps = replace(into, ahead="rows"), out
+    elif staging.ahead == "lines":
+        first, second = _requests(inwards)
+        steps = into, first, out, second
+    blocks = BlockProgram(staging.grid, staging.steps, direct.bounds, (staging.block_bytes,), steps)
+    return StagedProgram(direct, staging, blocks)
 
 
 def compile_stage(stage: StageCopy) -> CopyProgram:
@@ -44,7 +57,15 @@ def _numbered(number: int, _: StridedBox, schedules: tuple[Schedule, ...]) -> Sc
     return schedules[number] if number < len(schedules) else schedules[0]
 
 
-def _requests(inwards: CopyProgram) -> tuple[Launch, ...]:
+def _requests(inwards: Mapping[Ends, CopyProgram]) -> Iterator[BlockCopies]:
+    """Requests of what the largest box of the next block reads, one part of them after each stage."""
+    launches = {ends: _request_launches(x) for ends, x in inwards.items()}
+    for part in (slice(1), slice(1, None)):
+        programs = {ends: replace(x, launches=launches[ends][part]) for ends, x in inwards.items()}
+        yield BlockCopies(programs, SOURCE, CACHED, "lines")
+
+
+def _request_launches(inwards: CopyProgram) -> tuple[Launch, ...]:
     """The launches that request what the largest box of a program reads."""
     if not inwards.launches:
         return ()

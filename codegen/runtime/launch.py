@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import chain
 from math import gcd
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,12 @@ from codegen.support.lookups import Known
 
 if TYPE_CHECKING:  # a stored program loads neither tables nor schedules
     from codegen.maps.refine import PairTable
+    from codegen.runtime.kernel import Kernel
+    from codegen.runtime.loop_kernel import LoopKernel
     from codegen.runtime.step import Step
     from codegen.runtime.stored_step import StoredStep
+
+T = TypeVar("T")
 
 PAGE_BYTES = 4096
 
@@ -31,34 +36,52 @@ PAGE_BYTES = 4096
 class KernelCall:
     """One call of a kernel, without the addresses of its operands and its scratch.
 
-    held  arrays that the argument table points to
+    operands       of each: units per byte of its address, and units from there to where the kernel begins
+    bounds         of each: the bytes that the call is proven to stay within, [low, stop) from its address
+    scratch_bytes  size of the thread's scratch; 0 for none
+    held           what the argument table `sizes` points to
+    slots          entries of `sizes` that are still 0, and which of the numbers each of them is
     """
 
+    kernel: Kernel | LoopKernel
     sizes: NDArray[np.int64]
     begin: int
     end: int
-    held: tuple[NDArray[np.int64], ...]
+    operands: tuple[tuple[int, int], ...]
+    bounds: tuple[tuple[int, int], ...]
+    scratch_bytes: int = 0
+    held: object = None
+    slots: tuple[tuple[int, int], ...] = ()
+
+    def given(self, numbers: Sequence[int]) -> KernelCall:
+        """The call with these numbers in its slots."""
+        if not self.slots:
+            return self
+        sizes = self.sizes.copy()
+        for slot, which in self.slots:
+            sizes[slot] = numbers[which]
+        return replace(self, sizes=sizes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a call holds addresses of this process\n  pickle or copy its launch instead")
 
 
-def call_numbers(calls: Sequence[tuple[Launch, KernelCall]]) -> NDArray[np.int64]:
-    """Eight numbers of each call: its code, arguments, begin and end, then units per byte and the offset in
-    units of both sides.
+def call_numbers(calls: Sequence[KernelCall], most: int = 2) -> NDArray[np.int64]:
+    """Numbers of each call: its code, arguments, begin and end, then both of each operand in `operands`.
 
-    Callers must keep the calls, whose arguments the numbers point to.
+    Calls with fewer than `most` operands repeat the last one. Callers must keep the calls, whose arguments
+    the numbers point to.
     """
     rows = [
-        (
-            x.runs.kernel.address,
-            *(call.sizes.ctypes.data, call.begin, call.end),
-            *(x.units[0], x.src_offset),
-            *(x.units[1], x.dst_offset),
-        )
-        for x, call in calls
+        (x.kernel.address, x.sizes.ctypes.data, x.begin, x.end, *chain(*filled(x.operands, most)))
+        for x in calls
     ]
-    return np.array(rows, np.int64).reshape(-1, 8)
+    return np.array(rows, np.int64).reshape(-1, 4 + 2 * most)
+
+
+def filled(each: tuple[T, ...], most: int) -> tuple[T, ...]:
+    """Something of each operand, for `most` operands: the last one is repeated."""
+    return each + each[-1:] * (most - len(each))
 
 
 def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
@@ -196,21 +219,23 @@ class Launch:
         for call in self._calls(begin, end):
             native(operands, at, call.sizes.ctypes.data, call.begin, call.end)
 
-    def every_call(self, *, aligned: bool) -> tuple[tuple[Launch, KernelCall], ...]:
-        """Every call of the complete box with its launch, as `run` makes them, for callers that repeat them.
+    def every_call(self, *, aligned: bool) -> tuple[KernelCall, ...]:
+        """Every call of the complete box, as `run` makes them, for callers that repeat them.
 
         `aligned` says whether the destination's address begins a line.
         """
         on_line = aligned and self.dst_offset % LINE_BYTES == 0 and self.calls.keeps_lines
         if self.misaligned and not on_line:
             return self.misaligned.every_call(aligned=aligned)
-        return tuple((self, call) for call in self._calls(0, self.trips)) if self.trips else ()
+        return tuple(self._calls(0, self.trips)) if self.trips else ()
 
     def _calls(self, begin: int, end: int) -> Iterator[KernelCall]:
         """The calls for a part of the box, one per chunk of a table."""
-        index = self.runs.kernel.arguments.index
+        kernel = self.runs.kernel
+        operands = (self.units[0], self.src_offset), (self.units[1], self.dst_offset)
         for tables, first, last in self.calls.chunks(begin, end):
             sizes = self.sizes.copy() if tables else self.sizes
             for name, table in tables.items():
-                sizes[index(name)] = table.ctypes.data
-            yield KernelCall(sizes, first, last, tuple(tables.values()))
+                sizes[kernel.arguments.index(name)] = table.ctypes.data
+            held = self, *tables.values()
+            yield KernelCall(kernel, sizes, first, last, operands, self.bounds, self.scratch_bytes, held)

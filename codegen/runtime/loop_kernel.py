@@ -9,7 +9,6 @@ from struct import Struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codegen.analysis.bodies import shared_loop
 from codegen.ir.nodes import RESULTS, Function
@@ -127,11 +126,11 @@ class BoundKernel:
         slots: list[tuple[int, int]],
         trips: int | None,
     ) -> None:
-        self.trips = trips
-        self._operands, self._pack_operands = operands, Struct(f"={len(kernel.function.operands)}q").pack
-        self._table, self._slots, self._pack_table = table, slots, Struct(f"={len(table)}q").pack
+        self.kernel, self.operands, self.table, self.slots, self.trips = kernel, operands, table, slots, trips
+        self._pack_operands = Struct(f"={len(kernel.function.operands)}q").pack
+        self._pack_table = Struct(f"={len(table)}q").pack
         self._packed = self._pack_table(*table)
-        self._kernel, self._calls, self._results = kernel, kernel.calls, kernel.emitted.results
+        self._calls, self._results = kernel.calls, kernel.emitted.results
 
     def run(
         self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
@@ -141,7 +140,7 @@ class BoundKernel:
         given  the missing arguments: addresses, and the bits of numbers
         alive  what the addresses point into; threads keep it referenced until they finish
         """
-        addresses = [given[k] for k in self._operands]
+        addresses = [given[k] for k in self.operands]
         sizes, call, trips = self._sizes(given), self._calls[hold_gil], self.trips
         if trips is None:
             results = (ctypes.c_int64 * len(self._results))()
@@ -158,10 +157,10 @@ class BoundKernel:
 
     def _sizes(self, given: Sequence[int]) -> bytes:
         """The argument table: the same for all calls, unless numbers are missing."""
-        if not self._slots:
+        if not self.slots:
             return self._packed
-        values = self._table.copy()
-        for slot, which in self._slots:
+        values = self.table.copy()
+        for slot, which in self.slots:
             values[slot] = given[which]
         return self._pack_table(*values)
 
@@ -174,33 +173,18 @@ class BoundKernel:
         if self.trips == 0:
             return None
         results = (RESULT,) if self._results else ()
-        operands = (*((positions[which], 0) for which in self._operands), *results)
-        slots = tuple((slot, positions[which]) for slot, which in self._slots if which not in known)
-        table = np.array(self._table, np.int64)
-        for slot, which in self._slots:
+        operands = (*((positions[which], 0) for which in self.operands), *results)
+        slots = tuple((slot, positions[which]) for slot, which in self.slots if which not in known)
+        table = np.array(self.table, np.int64)
+        for slot, which in self.slots:
             table[slot] = known.get(which, table[slot])
-        return DirectCall(self._kernel.address, operands, table, 0, self.trips or 0, slots)
+        return DirectCall(self.kernel.address, operands, table, 0, self.trips or 0, slots)
 
     @property
     def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
         """The dtypes of the returned numbers; None for those that are converted first."""
         kinds = [_RESULTS.get(dtype) for dtype in self._results]
         return tuple(np.dtype(kind) if kind else None for kind in kinds)
-
-    @property
-    def address(self) -> int:
-        """The address of the machine code."""
-        return self._kernel.address
-
-    def tables(self, given: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Operands for many calls, one row each, and the argument table that all of them share.
-
-        A row of `given` is the `given` of `run`; only addresses differ between rows.
-        """
-        table = np.array(self._table, np.int64)
-        for slot, which in self._slots:
-            table[slot] = given[0, which]
-        return np.ascontiguousarray(given[:, self._operands]), table
 
     def _part(
         self, call: Callable[..., None], operands: bytes, sizes: bytes, _: object, k: int, parts: int

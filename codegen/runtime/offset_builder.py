@@ -140,8 +140,9 @@ class _Builder:
         self, launches: tuple[Launch, ...], misaligned: OffsetCall | None, *, aligned: bool
     ) -> OffsetCall:
         calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
-        for launch, _ in calls:
-            self._check(*launch.bounds, self.bounds)
+        for call in calls:
+            src, dst = call.bounds
+            self._check(src, dst, self.bounds)
         rows = call_numbers(calls)
         code = each_code()
         return OffsetCall(

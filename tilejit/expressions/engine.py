@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import Cache, Entry, Function, StagedLoops, dataclass
+from codegen import BlockProgram, Cache, Entry, Function, dataclass
 from tilejit.arrays.memory import Array, address
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops, result_names
 from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result
@@ -36,7 +36,7 @@ from tilejit.kernels.tuning import tuned
 class BlockPlan:
     """An expression computed block by block, the program of its last block, and the names of its operands."""
 
-    loops: StagedLoops
+    loops: BlockProgram
     program: LoopProgram
     names: tuple[str, ...]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import CopyProgram, StagedLoops, dataclass
+from codegen import BlockProgram, CopyProgram, dataclass
 from tilejit.copies.tiled_plans import plan_pack
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.padding import padding_bytes
@@ -46,7 +46,7 @@ class Packing:
         return "\n".join(f"# {title}\n{text}" if titled else text for title, text in parts)
 
 
-def packing_of_blocks(names: Sequence[str], loops: StagedLoops, padded: Mapping[str, Spec]) -> Packing:
+def packing_of_blocks(names: Sequence[str], loops: BlockProgram, padded: Mapping[str, Spec]) -> Packing:
     """The copies of an expression that is computed block by block.
 
     Args:
@@ -54,13 +54,14 @@ def packing_of_blocks(names: Sequence[str], loops: StagedLoops, padded: Mapping[
         loops: the kernel and the copies of its blocks.
         padded: the layouts of results whose padding is written first.
     """
-    size = "x".join(map(str, loops.extents))
+    size = "x".join(map(str, loops.grid.extents))
     pads = [(f"The padding of {name}", CopyStages(padding_of_result(x, 1))) for name, x in padded.items()]
-    reads = [(f"Each block of {names[k]}, into the cache", CopyStages(x)) for k, x in loops.reads.items()]
+    copies, count = loops.copies, len(names)  # the addresses of arrays in cache follow those of operands
+    reads = [(x, f"Each block of {names[x.src]}, into the cache") for x in copies if x.src < count]
+    writes = [(x, f"Each block of {names[x.dst]}, from the cache") for x in copies if x.dst < count]
+    before, after = ([(title, CopyStages(x)) for x, title in each] for each in (reads, writes))
     return Packing(
-        (*(pad for pad in pads if pad[1].steps), *reads),
-        f"Each block of {size} elements",
-        tuple((f"Each block of {names[k]}, from the cache", CopyStages(x)) for k, x in loops.writes.items()),
+        (*(pad for pad in pads if pad[1].steps), *before), f"Each block of {size} elements", tuple(after)
     )
 
 

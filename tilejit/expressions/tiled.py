@@ -205,7 +205,7 @@ class _Call:
         numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         operands = [*ins.values(), *targets]
         at = tuple(address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands)
-        plan.loops.run(at, tuple(numbers), threads, alive=operands)
+        plan.loops.run(at, threads, tuple(numbers), alive=operands)
         return True
 
     def _plan(self, stages: Any, arrays: Any) -> Any:

@@ -136,7 +136,7 @@ def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] |
         return None
     if launch.trips > MOST_ENTRIES and not launch.is_one_call:
         return None
-    return tuple(call for _, call in launch.every_call(aligned=True))
+    return launch.every_call(aligned=True)
 
 
 def lent_scratch(size_bytes: int) -> tuple[NDArray[np.uint8] | None, int]:

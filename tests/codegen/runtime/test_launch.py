@@ -40,4 +40,4 @@ def test_calls_cannot_be_pickled() -> None:
     calls = launch.every_call(aligned=True)
     for take in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="a call holds addresses of this process\n  pickle or copy"):
-            take(calls[0][1])
+            take(calls[0])

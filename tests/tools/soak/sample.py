@@ -82,7 +82,7 @@ class Sample:
 
         def counted(program: StagedProgram, dst: int) -> None:
             self.counts["staged"] += 1
-            self.counts["staged with requests"] += any(program.requests.values())
+            self.counts["staged with requests"] += any(x.ahead == "lines" for x in program.blocks.copies)
             prepare(program, dst)
 
         own = (
