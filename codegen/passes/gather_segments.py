@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, least, let, loop, minus, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.names import END
 from codegen.ir.nodes import Alloc, Call, Carried, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import Entries, IndexValue, Load, Local
-from codegen.passes.lines import line, part, to_line
+from codegen.passes.lines import line, to_line
+from codegen.passes.row_buffers import after_lines, begun_before, in_lines
 from codegen.passes.sides import Sides
 from codegen.passes.tails import Vectors, followed
 from codegen.schedule.copy_nest import CopyNest
@@ -45,7 +44,7 @@ def lower_gather(nest: CopyNest, sides: Sides) -> tuple[Body, Body, str]:
                  prefetch next_entry[«moves».low[move]]; narrower: 1 move
                if segment_bytes > 0:
                  the bytes before the first full line, unless they are carried in the buffer
-                 for x in first..last step 64:  dst_entry[x] = buffer[x] [64] @streamed
+                 for line in head..stop step 64:  dst_entry[line] = buffer[line] [64] @streamed
                  carry the bytes after the last full line to an adjacent segment, else copy them
 
     An entry is the part of a segment that one box contributes. The last part has the segment's length. The
@@ -117,21 +116,14 @@ def _moves(width: int, count: int) -> tuple[Statement, ...]:
 def _drained() -> tuple[Statement, ...]:
     """Move a finished segment out of the buffer, except for bytes of a line that the next segment completes.
 
-    `x` counts from the segment's first byte, so that carried bytes have negative offsets.
+    Bytes that the segment before left in the buffer have negative offsets.
     """
-    dst = "dst_entry"
-    begun = let("first", times(rest(dst, LINE_BYTES), -1))
-    head = let("first", least(to_line(dst), "segment_bytes"))
+    run, is_first = ("dst_entry", "buffer", "segment_bytes"), compare("carried", "eq", 0)
+    head = begun_before("dst_entry", is_first, least(to_line("dst_entry"), "segment_bytes"))
     next_start = _field("next_start", DST, least(plus("entry", 1), minus(END, 1)))
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
-    last = index_symbol("last")
-    kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))
+    kept = line("buffer", "buffer", "stop").value
     carry = Store(MEMORY, (Affine(LINE_BYTES),), kept, (0,), (1,)), let("carries", 1)
-    others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), let("carries", 0)
-    return (
-        If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),
-        let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
-        loop("x", "first", "last", replace(line(dst, "buffer", "x"), streamed=True), step=LINE_BYTES),
-        next_start,
-        If((compare("last", "lt", "segment_bytes"), adjacent), carry, others),
-    )
+    others = *after_lines(*run), let("carries", 0)
+    end = If((compare("stop", "lt", "segment_bytes"), adjacent), carry, others)
+    return *in_lines(*run, head, is_first), next_start, end

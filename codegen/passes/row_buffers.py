@@ -56,30 +56,38 @@ def drained(
 
     ends  whether it is the first part of a longer run, and whether it is the last
     """
-    up, down = IndexValue(to_line(out)), IndexValue(times(rest(out, LINE_BYTES), -1))
-    waiting: Body = ()
     if ends is None:
         head: Value = IndexValue(least(to_line(out), count))
-        begins, finishes = compare("head", "gt", 0), compare("stop", "lt", count)
-    else:
-        begins, finishes = ends
-        is_first = Op("eq", (IndexValue(begins.left), IndexValue(begins.right)), "i1")
-        head = Op("select", (is_first, up, down), "i64")
-        last = line(held, held, plus(count, -LINE_BYTES)).value
-        waiting = (Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),)
-    after = f"{out}_end", f"{held}_end"
+        after = If((compare("stop", "lt", count),), after_lines(out, held, count))
+        return *in_lines(out, held, count, head, compare("head", "gt", 0), streamed=streamed), after
+    begins, finishes = ends
+    last = line(held, held, plus(count, -LINE_BYTES)).value
+    waiting = Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,))
+    after = If((finishes,), after_lines(out, held, count), (waiting,))
+    head = begun_before(out, begins, to_line(out))
+    return *in_lines(out, held, count, head, begins, streamed=streamed), after
+
+
+def begun_before(out: str, begins: Compare, head: Index) -> Value:
+    """Where the lines of a part of a run begin: at `head`, or before the part if another one began a line."""
+    is_first = Op("eq", (IndexValue(begins.left), IndexValue(begins.right)), "i1")
+    return Op("select", (is_first, IndexValue(head), IndexValue(times(rest(out, LINE_BYTES), -1))), "i64")
+
+
+def in_lines(
+    out: str, held: str, count: Term, head: Value, begins: Compare, *, streamed: bool = True
+) -> Body:
+    """Store the bytes of a run before its first line, if it begins there, and its full lines."""
+    lines = loop(LINE, "head", "stop", replace(line(out, held, LINE), streamed=streamed), step=LINE_BYTES)
     return (
         Let("head", head),
         let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES))),
         If((begins,), (Call("drain_part", (out, held, index_of("head"))),)),
-        loop(LINE, "head", "stop", replace(line(out, held, LINE), streamed=streamed), step=LINE_BYTES),
-        If(
-            (finishes,),
-            (
-                View(after[0], out, index_of("stop")),
-                View(after[1], held, index_of("stop")),
-                Call("drain_part", (*after, minus(count, "stop"))),
-            ),
-            waiting,
-        ),
+        lines,
     )
+
+
+def after_lines(out: str, held: str, count: Term) -> Body:
+    """Store the bytes of a run after its last line."""
+    ends = View(f"{out}_end", out, index_of("stop")), View(f"{held}_end", held, index_of("stop"))
+    return *ends, Call("drain_part", (ends[0].name, ends[1].name, minus(count, "stop")))
