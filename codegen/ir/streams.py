@@ -16,13 +16,13 @@ class Stream:
     form    given    the caller ensures that blocks fill lines
             full     all iterations fill lines, from the first one on
             begun    the first iterations fill lines, and the others are stored through the cache
-            headed   the iterations before the first line are also stored through the cache
+            headed   the iterations before the first line are also stored through the cache; with Stage, runs
+                     that begin anywhere in a line go through scratch
             aligned  as headed, but the lines are stored through the cache as well
-            staged   rows begin anywhere in a line: they go through scratch
     least   iterations from which on the form is faster
     """
 
-    form: Literal["given", "full", "begun", "headed", "aligned", "staged"]
+    form: Literal["given", "full", "begun", "headed", "aligned"]
     least: int = 0
 
     __str__ = as_call

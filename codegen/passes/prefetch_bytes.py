@@ -13,8 +13,8 @@ from codegen.ir.nodes import Call, For, Function, If, Let, Statement, Store, Vie
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
-from codegen.passes.row_buffers import ROWS
 from codegen.passes.sides import sides_of
+from codegen.passes.stage_rows import ROWS
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Assemble, Prefetch
 

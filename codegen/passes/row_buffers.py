@@ -1,44 +1,19 @@
-"""Runs of the destination that are not aligned to lines: they go through scratch, and leave it in full lines.
-
-In scratch each row follows a spare line, which holds the bytes that do not fill a line yet.
-"""
+"""Runs of the destination that begin anywhere in a line: they go through scratch, and leave it in lines."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, multiple, plus, rest, times
-from codegen.ir.index import Index, index_symbol
+from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Compare, If, Let, Statement, Store, View
+from codegen.ir.nodes import Call, Compare, If, Let, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Op, Value
 from codegen.passes.lines import line, to_line
-from codegen.schedule.offset_tables import CHUNK_BYTES
-
-ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
-"""Bytes from one row in scratch to the next."""
-
 
 LINE = "line"
 """The loop over the lines of a run that leaves scratch."""
-
-ROWS = "scratch_rows"
-"""The view of the first row in scratch."""
-
-
-def scratch_rows(count: int) -> tuple[Statement, ...]:
-    """Scratch for `count` rows, the first one after its spare line."""
-    return Alloc("row_buffers", count * ROW_PITCH), View(ROWS, "row_buffers", index_of(LINE_BYTES))
-
-
-def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statement, ...]:
-    """name = left if left < size + least else size: less than a line at the end joins the chunk before it."""
-    rest = f"{name}_left"
-    rows = IndexValue(index_symbol(rest))
-    is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
-    chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
-    return let(rest, left), Let(name, chosen)
 
 
 def drained(

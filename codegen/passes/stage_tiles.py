@@ -37,6 +37,8 @@ def stage_tiles(function: Function, nest: CopyNest) -> Function:
     Blocks of `vectorize_axes` may have more rows than the box. The extra bytes land in the next column, and
     are overwritten with that column.
     """
+    if not nest.staged:
+        return function
     dst, first_inner, block = sides_of(nest).dst, nest.order[len(nest.outer)], nest.staged_block
     assert block is not None, "a stage has a block"
 

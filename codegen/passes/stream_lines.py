@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, minus, multiple, plus, rest, times
@@ -13,16 +14,12 @@ from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.passes.lines import full_lines, streaming, to_line
-from codegen.passes.row_buffers import scratch_rows
 from codegen.passes.sides import sides_of
-from codegen.passes.staged_groups import staged_groups
-from codegen.passes.staged_rows import through_scratch
 from codegen.passes.stream_tiles import stream_tiles
 from codegen.passes.super_vectors import super_vector
-from codegen.schedule.copy_nest import CopyNest, group_table
-from codegen.schedule.directives import REST
+from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.directives import REST, Stage
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import MOST_GROUPED
 
 
 def stream_lines(function: Function, nest: CopyNest) -> Function:
@@ -39,39 +36,27 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
              else: for x in 0..count: dst[x] = src[x]
 
     If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
-    lines. The rest goes through the cache. With `staged`, rows go through scratch: see `staged_rows`. The
-    tiles of a transpose leave scratch in lines, or are streamed as in `stream_tiles`.
+    lines. The rest goes through the cache. With a stage, the lines of `headed` leave scratch: see
+    `stage_rows`. The tiles of a transpose leave scratch in lines, or are streamed as in `stream_tiles`.
     """
     if nest.transposes and nest.stream and not nest.staged:
         return replace(function, body=stream_tiles(function.body, nest))
+    forms = [x for x in nest.obeying(Stream) if not (nest.obeying(Stage) and x.form == "headed")]
     if nest.transposes or not nest.lanes:
         return function
-    staged = any(x.form == "staged" for x in nest.obeying(Stream))
-    axis = "group" if group_table(nest) else nest.loops[0].axis
 
     def streamed(node: Statement) -> Body:
-        if not isinstance(node, For) or node.index != axis:
-            return (node,)
-        return _together(node, nest) if group_table(nest) else _alternatives(node, nest)
+        if isinstance(node, For) and node.index == nest.loops[0].axis:
+            return _alternatives(node, nest, forms)
+        return (node,)
 
-    body = rewrite_body(function.body, streamed)
-    if not staged:
-        return replace(function, body=body)
-    _, short = nest.loops
-    rows = MOST_GROUPED if group_table(nest) else nest.lanes[short.axis]
-    return replace(function, body=(*scratch_rows(rows), *body))
+    return replace(function, body=rewrite_body(function.body, streamed))
 
 
-def _together(node: For, nest: CopyNest) -> Body:
-    """The loop over groups; if rows are long, all groups go through scratch at the same time."""
-    (length, *_), (form,) = nest.loops, nest.obeying(Stream)
-    return (If((compare(length.extent, "lt", form.least),), (node,), staged_groups(node, nest)),)
-
-
-def _alternatives(loop: For, nest: CopyNest) -> Body:
+def _alternatives(loop: For, nest: CopyNest, forms: Sequence[Stream]) -> Body:
     """Each form of the streamed loop, and last the loop as it is."""
     made: Body = (loop,)
-    for form in reversed(nest.obeying(Stream)):
+    for form in reversed(forms):
         tests, body = FORMS[form.form](loop, nest, form)
         made = (If(tests, body, made),) if tests else body
     return made
@@ -170,11 +155,5 @@ def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...
     return tuple(tests), (*bounds, *before, *lines, *after)
 
 
-def _staged(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...], Body]:
-    """Rows that go through scratch."""
-    (first,), (last,) = loop.lower, loop.upper
-    return (compare(minus(last, first), "ge", form.least),), (through_scratch(loop, nest),)
-
-
-FORMS = {"full": _full, "begun": _begun, "headed": _headed, "aligned": _headed, "staged": _staged}
+FORMS = {"full": _full, "begun": _begun, "headed": _headed, "aligned": _headed}
 """The tests and the body of each form of a streamed loop."""

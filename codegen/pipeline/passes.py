@@ -86,6 +86,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
+    from codegen.passes.stage_rows import stage_rows
     from codegen.passes.stage_tiles import stage_tiles
     from codegen.passes.stream_lines import stream_lines
     from codegen.passes.tile import tile
@@ -99,6 +100,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (share_loop, (Parallel,)),
         (stage_tiles, (Stage,)),
         (stream_lines, (Stream,)),
+        (stage_rows, (Stage,)),
         (run_rows, (Registers,)),
         (hoist_elements, (Registers,)),
         (lower_addresses, ()),

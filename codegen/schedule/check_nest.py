@@ -77,7 +77,8 @@ def check_nest(nest: CopyNest) -> None:
         _check_scratch(nest)
         _check_streamed_tiles(nest)
     else:
-        _refuse_any(nest, (Stage, Diagonal), "{} needs blocks of rows and columns")
+        _refuse_any(nest, (Diagonal,), "{} needs blocks of rows and columns")
+        _check_staged_rows(nest)
         _check_lanes(nest)
         _check_streamed_lanes(nest)
     check_prefetches(nest)
@@ -193,6 +194,18 @@ def _check_stage(nest: CopyNest) -> None:
         refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
     if int_size(tile.size) * width % LINE_BYTES:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
+
+
+def _check_staged_rows(nest: CopyNest) -> None:
+    """Rows that are packed together go through scratch in chunks, which have lanes of all rows."""
+    for stage in nest.obeying(Stage):
+        if len(nest.loops) != 2 or not nest.lanes or 8 * int_size(nest.loops[0].dst) != nest.target.bits:
+            refuse(f"{stage} needs blocks of rows and columns", stage)
+        if stage.separate:
+            refuse(f"expected Stage() for packed rows, got {stage}", stage)
+        if "headed" not in [x.form for x in nest.obeying(Stream)]:
+            refuse('Stage needs Stream("headed")', stage)
+        _refuse_any(nest, (Tile, Reorder), "a copy that stages packed rows does not take {}")
 
 
 def _check_scratch(nest: CopyNest) -> None:
@@ -349,6 +362,8 @@ def _check_choices(made: CopyNest, nest: CopyNest) -> None:
                 taken = _has_powers(count for axis, count in pairs if count != nest.lanes[axis])
             case Tail(axis):
                 taken = _replaces(x, nest.tail(axis))
+            case Stream("headed") if nest.obeying(Stage):
+                taken = x in own and bool(made.obeying(Stage))
             case Stream(form):
                 taken = x in own or (is_run and form in ("full", "headed"))
         if not taken:

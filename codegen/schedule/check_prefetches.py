@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.ir.streams import Stream
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Assemble, Groups, Prefetch
+from codegen.schedule.directives import Assemble, Groups, Prefetch, Stage
 from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, PREFETCH_ARGUMENT
 from codegen.schedule.read_directives import refuse
 
@@ -42,6 +41,7 @@ def _loops(nest: CopyNest) -> list[str]:
     own = "column" if nest.transposes else nest.loops[0].axis
     found = [own] * bool(nest.transposes or in_registers or len(nest.loops) == 1)
     found += ["entry"] * bool(nest.entries)
-    found += ["chunk"] * (any(x.form == "staged" for x in nest.obeying(Stream)) and not nest.obeying(Groups))
+    in_chunks = nest.obeying(Stage) and not nest.transposes and not nest.obeying(Groups)
+    found += ["chunk"] * bool(in_chunks)
     in_lines = nest.stream and nest.tiles("row") and nest.tiles("column")
     return [*found, *["tile"] * bool((nest.stages_rows or in_lines) and not nest.short)]

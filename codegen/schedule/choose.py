@@ -15,7 +15,7 @@ from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
-from codegen.schedule.directives import Groups, Reorder
+from codegen.schedule.directives import Groups, Reorder, Stage
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.offset_tables import RowGroups
@@ -184,8 +184,8 @@ def loop_schedule(
         groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
         groups = () if groups and (cuts or not grouped) else groups
     if groups is not None:
-        staged = Stream("staged", ROW_BUFFER_BYTES // box.width)
-        directives = *inner.directives, Groups(RowGroups()), staged
+        staged = Stream("headed", ROW_BUFFER_BYTES // box.width), Stage()
+        directives = *inner.directives, Groups(RowGroups()), *staged
         loops = *loops, Joined("groups", groups)
     if groups:
         outer = around(outer, groups, together)

@@ -17,6 +17,7 @@ from codegen.schedule.directives import (
     Directive,
     Prefetch,
     Request,
+    Stage,
     Table,
     Tail,
     Tile,
@@ -178,7 +179,7 @@ def packed_rows(
 
 def _staged(width: int) -> tuple[Directive, ...]:
     """Rows that begin inside lines go through scratch; the next chunk is requested when they leave it."""
-    return Stream("staged", ROW_BUFFER_BYTES // width), Prefetch("chunk", 1)
+    return Stream("headed", ROW_BUFFER_BYTES // width), Stage(), Prefetch("chunk", 1)
 
 
 def small_blocks(box: StridedBox, column: str, row: str) -> InnerLoops:

@@ -81,7 +81,8 @@ class Stage:
     """Tiles go through a block of scratch, from which full lines are stored wherever result rows begin.
 
     The `StagedBlock` of the nest says where they lie there. If tiles have parts of result rows, the innermost
-    loop over tiles is that of rows. Without tiles of rows, they have complete ones.
+    loop over tiles is that of rows. Without tiles of rows, they have complete ones. Rows that are packed
+    together in the source go through scratch in chunks.
 
     separate  whether each column of a register block of complete rows has its own address, and not one from
               the columns before it
@@ -314,8 +315,8 @@ class Directed:
 
     @property
     def staged(self) -> bool:
-        """Whether tiles go through a block of scratch."""
-        return bool(self.obeying(Stage))
+        """Whether tiles of a transpose go through a block of scratch."""
+        return self.transposes and bool(self.obeying(Stage))
 
     @property
     def stages_rows(self) -> bool:

@@ -449,7 +449,7 @@ def test_other_copies_take_lanes_that_have_instructions(
         ("rows", RUN + ', Stream("headed", least=-5)'),
         (
             "pairs",
-            'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("staged")',
+            'Vectorize(row=64, column=2), Tail("row", "shift", sizes=(1,)), Stream("headed"), Stage()',
         ),
         ("short rows", 'Prefetch("tile", 1000000000)'),
         ("shuffle", 'Tile("step", 1)'),

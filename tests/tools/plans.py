@@ -231,7 +231,7 @@ def check_plan(request: CopyRequest, permuted: PermutedMap | None, seen: Seen, *
     if found is None:
         return
     seen.counts["in two stages"] += 1
-    for stage in (x for pair in found.programs.values() for x in pair):
+    for stage in (x for step in found.blocks.copies for x in step.programs.values()):
         _check(stage, seen, whole=False)
 
 

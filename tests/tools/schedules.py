@@ -9,7 +9,7 @@ SIZES = (1, 2, 3, 4, 8, 12, 15, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 320,
 ADDED = (
     *("Stage()", "Diagonal()", "CopyBlock(256)"),
     *('Prefetch("tile", 1)', 'Prefetch("column", 128)', 'Prefetch("x", 128)', 'Prefetch("entry", 2)'),
-    *(f'Stream("{form}")' for form in ("given", "full", "begun", "headed", "aligned", "staged")),
+    *(f'Stream("{form}")' for form in ("given", "full", "begun", "headed", "aligned")),
     *(f'Parallel("{loop}")' for loop in ("row_tile", "column_tile", "i", "entry", "block")),
     *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
 )
