@@ -88,8 +88,8 @@ EMITTED_CODE = (
     Mutant(
         "part-of-a-row-forgets-rest",
         "The bytes after the last line of a part of a row do not wait for the next tile.",
-        "waiting = (Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),)",
-        "waiting = ()",
+        "If((finishes,), after_lines(out, held, count), (waiting,))",
+        "If((finishes,), after_lines(out, held, count), ())",
         ("test_proofs", "test_large"),
     ),
     Mutant(
