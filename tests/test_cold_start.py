@@ -32,6 +32,7 @@ NEVER_OF_OURS = (
     *("codegen.schedule.schedule", "codegen.schedule.copy_nest", "codegen.schedule.choose"),
     *("codegen.schedule.vector_size", "codegen.schedule.machine_size"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
+    "codegen.pipeline.block_program",
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
 )
 

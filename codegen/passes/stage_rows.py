@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import (
-    Term,
-    compare,
-    index_of,
-    least,
-    let,
-    loop,
-    minus,
-    plus,
-    quotient,
-    times,
-)
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, For, Function, If, Let, Statement, View
