@@ -80,11 +80,6 @@ class StagedProgram:
         return self.direct if self.staging.on_lines and dst % LINE_BYTES else None
 
     @property
-    def fills_bytes(self) -> bool:
-        """Whether blocks write full bytes only; packed elements of two blocks may share a byte."""
-        return self.blocks.fills_bytes
-
-    @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches of both stages of each kind of block."""
         return self.blocks.launches
