@@ -93,6 +93,20 @@ EMITTED_CODE = (
         ("test_proofs", "test_large"),
     ),
     Mutant(
+        "blocks-at-their-first-place",
+        "Calls for blocks are checked as if all blocks were where the first of their kind is.",
+        "reach = own[table.which] + table.offsets[:, :, None]",
+        "reach = own[table.which]",
+        ("test_call_tables",),
+    ),
+    Mutant(
+        "next-block-in-place",
+        "The source of this block is requested again, and not that of the next one.",
+        "source = self.src, block.offsets[self.src] + block.ahead",
+        "source = self.src, block.offsets[self.src]",
+        ("test_block_program",),
+    ),
+    Mutant(
         "last-tile-too-narrow",
         "The last tile that is staged holds fewer columns than a block, which then begins before it.",
         'before.append(let("column_first", least(first_iteration(tile), latest)))',
