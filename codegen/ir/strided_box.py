@@ -199,7 +199,7 @@ def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[Stride
 
     before:  for i in 5: for j in 20:               dst[64*j + i] = src[20*i + j]
     after:   for i in 5: for o in 2: for j in 8:    dst[512*o + 64*j + i] = src[8*o + 20*i + j]
-             for i in 5: for j in 4:                dst[1024 + 64*j + i] = src[16 + 20*i + j]
+             for i in 5: for o in 1: for j in 4:    dst[1024 + 64*j + i] = src[16 + 20*i + j]
 
     outer  the name of the axis over the blocks, `o` above
     """
@@ -210,7 +210,7 @@ def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[Stride
     blocks = Axis(outer, full, axis.src * block, axis.dst * block, axis.fixed)
     boxes = [box.with_axes((*before, blocks, replace(axis, extent=block), *after))] if full else []
     if rest:
-        tail = box.with_axes((*before, replace(axis, extent=rest), *after))
+        tail = box.with_axes((*before, Axis(outer, 1, 0, 0), replace(axis, extent=rest), *after))
         boxes.append(tail.moved(axis.src * block * full, axis.dst * block * full))
     return tuple(boxes)
 

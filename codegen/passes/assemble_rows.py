@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import index_of, least, let, loop, minus, plus, quotient, times
-from codegen.ir.index import Index, index_symbol
+from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.nodes import For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.values import Load, Local, Op, VectorShape
+from codegen.passes.loop_bounds import ends
 from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Assemble
@@ -38,13 +39,15 @@ def assemble_rows(function: Function, nest: CopyNest) -> Function:
     (how,) = nest.obeying(Assemble)
 
     def assembled(node: Statement) -> Body:
-        return _blocks(nest, how) if isinstance(node, For) and node.index == how.axis else (node,)
+        return (
+            _blocks(nest, how, *ends(node)) if isinstance(node, For) and node.index == how.axis else (node,)
+        )
 
     return replace(function, body=rewrite_body(function.body, assembled))
 
 
-def _blocks(nest: CopyNest, how: Assemble) -> Body:
-    """The loop over blocks of rows, after the sizes that all of them share."""
+def _blocks(nest: CopyNest, how: Assemble, first: Index, last: Index) -> Body:
+    """The loop over blocks of rows from one step to another, after the sizes that all of them share."""
     sides, (step, *inside), before = sides_of(nest), nest.loops, list[Statement]()
 
     def size(name: str, value: Index) -> Size:
@@ -54,6 +57,8 @@ def _blocks(nest: CopyNest, how: Assemble) -> Body:
         before.append(let(name, value))
         return name
 
+    if not isinstance(last, Affine):
+        last = index_of(size(f"{step.axis}_stop", last))
     rows = index_of(how.steps)
     block_steps = size("block_steps", times(rows, how.rows))
     row_bytes = size("row_bytes", times(rows, inside[0].extent) if inside else rows)
@@ -64,12 +69,12 @@ def _blocks(nest: CopyNest, how: Assemble) -> Body:
     store = Store("dst_block", (at,), Local(f"assembled_{how.parts - 1}", "bits8", lanes[0]), *lanes[1:])
     parts = tuple(statement for k in range(how.parts) for statement in _part(nest, how, k, src_pitch))
     block = (
-        let(step.axis, least(times("block", block_steps), minus(step.extent, block_steps))),
+        let(step.axis, least(plus(first, times("block", block_steps)), minus(last, block_steps))),
         View("src_block", sides.src, times(step.axis, step.src)),
         View("dst_block", sides.dst, times(step.axis, step.dst)),
         loop("register", 0, registers, *parts, store),
     )
-    blocks = quotient(plus(step.extent, block_steps, -1), block_steps)
+    blocks = quotient(plus(minus(last, first), block_steps, -1), block_steps)
     return *before, loop("block", 0, blocks, *block)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.strided_box import Axis, StridedBox, cut_axis
+from codegen.ir.strided_box import StridedBox, cut_axis
 from codegen.schedule.choose_cache_blocks import CacheBlocks
 
 
@@ -23,6 +23,5 @@ def block_axes(box: StridedBox, blocks: CacheBlocks) -> tuple[StridedBox, ...]:
 
 
 def _with_blocks_outermost(box: StridedBox, name: str, outer: tuple[str, ...]) -> StridedBox:
-    count = next((x for x in box.axes if x.name == name), Axis(name, 1, 0, 0))
-    around = (*(x for x in box.axes if x.name in outer), count)
+    around = (*(x for x in box.axes if x.name in outer), box.axis(name))
     return replace(box, axes=(*around, *(x for x in box.axes if x not in around)), blocks=len(around))

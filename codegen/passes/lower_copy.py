@@ -55,8 +55,8 @@ def _never(directive: Directive, nest: CopyNest) -> bool:
     """Whether literal sizes leave nothing to a tail, or to a copy of long runs."""
     match directive:
         case Tail(axis):
-            extent = nest.axis(axis).extent
-            return isinstance(extent, int) and extent % nest.lanes[axis] == 0
+            sizes = nest.axis(axis).extent, *(x.size for x in nest.tiles(axis))
+            return all(isinstance(size, int) and size % nest.lanes[axis] == 0 for size in sizes)
         case CopyBlock(least):
             extent = nest.loops[-1].extent
             return isinstance(extent, int) and extent < least

@@ -35,8 +35,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         source, target = source and source.unsigned, target.unsigned
     listed = [x.side for x in schedule.obeying(Table)]
     loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
-    outer = map(box.axis, schedule.outer)
-    around = (_loop(x, scale) for x in outer if x.extent > 1 or not x.fixed)
+    around = (_loop(box.axis(name), scale) for name in schedule.outer)
     nest = CopyNest(
         tuple(loops),
         target,

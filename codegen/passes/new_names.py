@@ -20,6 +20,18 @@ class NewNames:
         return f"{wanted}:{self.by}{next(self.numbers)}"
 
 
+@dataclass(frozen=True, slots=True)
+class FreshNames(NewNames):
+    """Names as they are wanted, numbered only if they are among those that are `taken`."""
+
+    by: str = ""
+    taken: set[str] = field(default_factory=set)
+
+    def name(self, wanted: str) -> str:
+        """A new name, never returned twice."""
+        return fresh_name(wanted, self.taken)
+
+
 def fresh_name(wanted: str, taken: set[str]) -> str:
     """The name, with a number if it is taken; adds the result to `taken`."""
     name, k = wanted, 2

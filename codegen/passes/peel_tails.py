@@ -21,7 +21,7 @@ from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.lines import line_head, streaming
 from codegen.passes.loop_bounds import full_blocks_end, iterations, named, named_ends, with_ends
 from codegen.passes.new_names import NewNames, wanted
-from codegen.passes.strips_and_blocks import full_strips, loop_in_strips, square_blocks
+from codegen.passes.square_blocks import square_blocks
 from codegen.passes.tails import Vectors, obeyed
 from codegen.schedule.directives import OVERLAPPING, Registers
 from codegen.schedule.loop_schedule import LoopSchedule
@@ -80,10 +80,6 @@ class _Peel:
                     return self.vector_loop(unmasked(node), registers)
                 if any(c.start.shape for c in node.carried):
                     return [self.strips(node)]
-                if not node.carried and (found := loop_in_strips(node, self.schedule)):
-                    loop, registers = found
-                    tail = self.schedule.tail(loop.index)
-                    return self.body(full_strips(node, loop, registers.lanes, tail, self.names))
                 carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
                 body = self.body(node.body)
                 carried = tuple(replace(c, update=self.value(c.update)) for c in carried)

@@ -13,6 +13,7 @@ from codegen.ir.nodes import Call, For, Function, If, Let, Statement, Store, Vie
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
+from codegen.passes.loop_bounds import ends
 from codegen.passes.sides import sides_of
 from codegen.passes.stage_rows import ROWS
 from codegen.schedule.copy_nest import CopyNest
@@ -105,7 +106,7 @@ def _in_runs(node: For, nest: CopyNest, how: Prefetch) -> Body:
              for x in stop..count: dst[2*x] = cast(src[4*x])
     """
     run, (steps,), sides = f"{node.index}_run", nest.loops, sides_of(nest)
-    (first,), (last,) = node.lower, node.upper
+    first, last = ends(node)
     views = View("dst_x", sides.dst, times(run, steps.dst)), View("src_x", sides.src, times(run, steps.src))
     names = {view.buffer: view.name for view in views}
     line = Call("prefetch_line", (plus("src_x", "y", how.distance),))

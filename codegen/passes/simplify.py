@@ -163,6 +163,7 @@ class _Simplify:
         body = loop.body
         if (top := _largest(loop, trips)) is not None:
             body = tuple(map_indices(node, lambda index: _below(index, loop.index, top)) for node in body)
+            body = rewrite_body(body, lambda node: (_bounded(node, loop.index, top),))
         return (replace(loop, body=self.body(body, numbers, outer, holding)),)
 
 
@@ -174,13 +175,27 @@ def _largest(loop: For, trips: int | None) -> int | None:
     return max(first, first + (trips - 1) * loop.step)
 
 
+def _bounded(node: Statement, name: str, top: int) -> Statement:
+    """A loop without ends that an index of at most `top` never reaches; other statements as they are."""
+    if not isinstance(node, For) or node.step < 0:
+        return node
+    return replace(node, upper=_nearest(node.upper, name, top))
+
+
 def _below(index: Index, name: str, top: int) -> Index:
     """An expression without limits that an index never exceeds: min(j, 12) -> j for j of at most 12."""
     index = map_parts(index, lambda part: _below(part, name, top))
-    if not isinstance(index, Least) or index_symbol(name) not in index.of:
+    if not isinstance(index, Least):
         return index
-    kept = tuple(x for x in index.of if (n := number_in(x)) is None or n < top)
+    kept = _nearest(index.of, name, top)
     return kept[0] if len(kept) == 1 else Least(kept)
+
+
+def _nearest(limits: tuple[Index, ...], name: str, top: int) -> tuple[Index, ...]:
+    """Limits without numbers that another one never exceeds: (j + 4, 16) -> (j + 4,) for j of at most 12."""
+    sums = (x.constant for x in limits if isinstance(x, Affine) and x.terms == ((name, 1),))
+    most = min((top + constant for constant in sums), default=None)
+    return tuple(x for x in limits if most is None or (n := number_in(x)) is None or n < most)
 
 
 def _symbols(test: Compare) -> set[str]:

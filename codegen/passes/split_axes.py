@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox, cut_axis
-from codegen.schedule.schedule import Cut
+from codegen.schedule.schedule import Cut, Schedule
 
 
 def split_axes(box: StridedBox, cuts: tuple[Cut, ...]) -> tuple[StridedBox, ...]:
@@ -11,9 +11,14 @@ def split_axes(box: StridedBox, cuts: tuple[Cut, ...]) -> tuple[StridedBox, ...]
 
     before:  for i in 1000:                  dst[i] = src[i]
     after:   for block in 3: for i in 300:   dst[300*block + i] = src[300*block + i]
-             for i in 100:                   dst[900 + i] = src[900 + i]
+             for block in 1: for i in 100:   dst[900 + i] = src[900 + i]
     """
     boxes: tuple[StridedBox, ...] = (box,)
     for cut in cuts:
         boxes = tuple(x for part in boxes for x in cut_axis(part, cut.axis, cut.block, cut.outer))
     return boxes
+
+
+def cut_axes(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
+    """Split the axes that a schedule cuts; the axes that it names are those of each part."""
+    return split_axes(box, schedule.cuts)

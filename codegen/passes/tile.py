@@ -26,8 +26,9 @@ def tile(function: Function, schedule: Directed) -> Function:
                  for j in j_tile..min(j_tile + 64, m) step 16:  C[i, j] = A[i, j] [16]
 
     Loops over tiles carry the accumulators of a reduction from one tile to the next. Without tiles, loops are
-    interchanged: Reorder("j", "i"). In a copy, ends of tiles have names, i_stop = min(i_tile + 8, n), because
-    later passes use them. A loop over tiles of a size that is an argument counts them, i_tile in tiles.
+    interchanged: Reorder("j", "i"). In a transpose, ends of tiles have names, i_stop = min(i_tile + 8, n),
+    because later passes use them. A loop over tiles of a size that is an argument counts them, i_tile in
+    tiles.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 
@@ -41,7 +42,7 @@ def tile(function: Function, schedule: Directed) -> Function:
         names = {x.index: fresh_name(x.index, taken) for x in group.tiles}
         held = [c.name for x in group.loops for c in x.carried if names]
         carried = {name: fresh_name(f"{name}.{group.tiles[-1].level}", taken) for name in held}
-        nest = _Nest(group, names, carried, bool(function.buffers))
+        nest = _Nest(group, names, carried, bool(function.buffers) and schedule.transposes)
         (made,) = nest.around(tiled(group.loops[-1].body))
         return made
 
@@ -86,9 +87,10 @@ class _Nest:
         return made
 
     def inside(self, loop: For, levels: Sequence[Tile]) -> For:
-        """The loop inside a tile, whose end is a name or the nearer of two bounds."""
+        """The loop inside a tile, whose end is a name or the nearest of several bounds."""
         first, last = self.ends(loop, levels)
-        upper = (index_symbol(_stop(levels)),) if self.named else (last, *loop.upper)
+        around = (self.ends(loop, levels[:k])[1] for k in range(1, len(levels)))
+        upper = (index_symbol(_stop(levels)),) if self.named else (last, *around, *loop.upper)
         return replace(loop, lower=(first,), upper=upper, parallel=False)
 
     def over_tiles(self, loop: For, levels: Sequence[Tile]) -> For:
@@ -122,12 +124,10 @@ def first_iteration(tile: Tile, index: str = "") -> Index:
 def _views(group: LoopGroup) -> dict[str, Body]:
     """The views between the loops, by the loop that they move into.
 
-    They are inside all loops that view both sides or run over outermost tiles, and follow the views they use.
+    They are inside the loops whose views they use.
     """
-    found, viewing = dict[str, Body](), [x for x in group.loops[:-1] if x.body[:-1]]
-    around = {group.tiles_of(x.axis)[0].index for x in group.tiles}
-    around |= {x.index for x in viewing if not group.tiles_of(x.index)}
-    for loop in viewing:
+    found, around = dict[str, Body](), set[str]()
+    for loop in (x for x in group.loops[:-1] if x.body[:-1]):
         around.add(loop.index)
         innermost = [name for name in group.order if name in around][-1]
         found[innermost] = (*found.get(innermost, ()), *loop.body[:-1])

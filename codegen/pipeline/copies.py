@@ -21,7 +21,7 @@ from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.faults import planned
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import BLOCK, NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
+from codegen.pipeline.passes import BLOCK, CUT, NORMALIZE, SPLIT, WIDEN, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.steps import launch_of, step_of, with_alternative, with_given_schedule
 from codegen.pipeline.verify import verify_box, verify_copy
@@ -201,13 +201,13 @@ class _Maker:
         return run_passes(SPLIT, box, cuts, self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
-        """The launches of a box: one, or one for full strips and one for the remainder."""
+        """The launches of a box: one, or one for full blocks of a cut axis and one for the remainder."""
         schedule = self._schedule(box)
         if schedule.split:
             parts = run_passes(SPLIT, box, cuts_of_long_digits(box), self.observe)
             return [x for part in parts for x in self._for(part, parts)._launches(part, tables)]
-        strips = run_passes(STRIP, box, schedule, self.observe)
-        return [self._for(strip, strips)._launch(strip, schedule, tables) for strip in strips]
+        parts = run_passes(CUT, box, schedule, self.observe)
+        return [self._for(part, parts)._launch(part, schedule, tables) for part in parts]
 
     def _schedule(self, box: StridedBox) -> Schedule:
         """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""

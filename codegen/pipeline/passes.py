@@ -1,7 +1,7 @@
 """The passes that run in groups, in order, and how they run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT; `parametrize_sizes` names its sizes, and `lower_copy` makes
-          its loops. Copies of joined boxes have JOIN instead of the passes before these two.
+A copy:   NORMALIZE, WIDEN, SPLIT, CUT, SELECT; `parametrize_sizes` names its sizes, and `lower_copy`
+          makes its loops. Copies of joined boxes have JOIN instead of the passes before these two.
 A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from these.
 Both:     `function_passes`.
 
@@ -19,8 +19,7 @@ from codegen.passes.join_boxes import join_boxes
 from codegen.passes.make_nest import make_nest
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
-from codegen.passes.split_axes import split_axes
-from codegen.passes.strip_mine import strip_mine
+from codegen.passes.split_axes import cut_axes, split_axes
 from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.observer import Form, Observer, nobody, verifying
 from codegen.schedule.directives import (
@@ -49,13 +48,13 @@ NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
 WIDEN = (widen_elements,)
 """Box to box: the axes that `wide_axes` chose become a part of the element."""
 
-SPLIT = (split_axes,)
+SPLIT = (split_axes, drop_units)
 """Box to boxes, as `choose_cuts` says; then as `cuts_of_long_digits` does, if the schedule splits them."""
 
 BLOCK = (block_axes,)
 """Box to boxes, as `cache_blocks` says."""
 
-STRIP = (move_bytes, strip_mine)
+CUT = (move_bytes, cut_axes)
 """Box to boxes, as the schedule says."""
 
 SELECT = (make_nest,)
@@ -77,6 +76,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.hoist_elements import hoist_elements
     from codegen.passes.hoist_rows import hoist_rows
     from codegen.passes.lower_addresses import lower_addresses
+    from codegen.passes.peel_strips import peel_strips
     from codegen.passes.peel_tails import peel_tails
     from codegen.passes.prefetch import prefetch
     from codegen.passes.relax_floats import relax_floats
@@ -98,11 +98,12 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (assemble_rows, (Assemble,)),
         (expand_accumulations, ()),
         (share_loop, (Parallel,)),
+        (run_rows, (Registers,)),
+        (hoist_elements, (Registers,)),
+        (peel_strips, (Tile, Registers)),
         (stage_tiles, (Stage,)),
         (stream_lines, (Stream,)),
         (stage_rows, (Stage,)),
-        (run_rows, (Registers,)),
-        (hoist_elements, (Registers,)),
         (lower_addresses, ()),
         (vectorize_axes, (Vectorize,)),
         (peel_tails, (Registers,)),

@@ -14,7 +14,7 @@ from codegen.maps.refine import PairTable
 from codegen.passes.parametrize import loop_axes, loop_letters, parametrize_sizes
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import SELECT, STRIP, run_passes
+from codegen.pipeline.passes import CUT, SELECT, run_passes
 from codegen.pipeline.verify import check_lanes, check_stage
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
@@ -53,7 +53,7 @@ def step_of(
     literals: tuple[str, ...] = (),
     observe: Observer = nobody,
 ) -> Step:
-    """Run a strip-mined box through the scheduled passes and find its kernel.
+    """Run a box through the scheduled passes and find its kernel.
 
     given     directives as text, instead of those of the schedule
     literals  the names of sizes that remain numbers
@@ -254,15 +254,15 @@ def with_alternative(
 ) -> Launch:
     """The launch with a fallback for destinations that are not aligned to a cache line.
 
-    Its schedule is chosen for the box of the launch, which is strip-mined for it as it says.
+    Its schedule is chosen for the box of the launch, which is cut for it as it says.
     """
     otherwise = misaligned(launch.step.schedule, launch.step.box, when)
     if otherwise is None:
         return launch
-    strips = run_passes(STRIP, launch.step.box, otherwise)
-    if len(strips) > 1:
-        raise AssertionError(f"expected a schedule for one launch, got one for {len(strips)}: {otherwise}")
-    return replace(launch, misaligned=make(strips[0], otherwise))
+    parts = run_passes(CUT, launch.step.box, otherwise)
+    if len(parts) > 1:
+        raise AssertionError(f"expected a schedule for one launch, got one for {len(parts)}: {otherwise}")
+    return replace(launch, misaligned=make(parts[0], otherwise))
 
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:

@@ -18,7 +18,7 @@ from codegen.backend.store_key import compiler_digest
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.pipeline.copy_options import STRUCTURE, Pick
-from codegen.pipeline.passes import SPLIT, STRIP, run_passes
+from codegen.pipeline.passes import CUT, SPLIT, run_passes
 from codegen.pipeline.program import run_part
 from codegen.pipeline.steps import launch_of, reach_of, step_of, with_alternative
 from codegen.runtime.launch import Launch
@@ -247,10 +247,10 @@ def best_times(
 def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:
     """The boxes that run for one, and the schedule of each."""
     if not schedule.split:
-        return tuple((strip, schedule) for strip in run_passes(STRIP, box, schedule))
+        return tuple((part, schedule) for part in run_passes(CUT, box, schedule))
     parts = run_passes(SPLIT, box, cuts_of_long_digits(box))
     owns = ((part, schedule_of_part(part, box, schedule, threads)) for part in parts)
-    return tuple((strip, own) for part, own in owns for strip in run_passes(STRIP, part, own))
+    return tuple((cut, own) for part, own in owns for cut in run_passes(CUT, part, own))
 
 
 def _launch(

@@ -98,8 +98,7 @@ def _inner_loops(box: StridedBox, first: Schedule, when: Conditions) -> Iterator
     if any(x.table for x in inner.loops):
         yield from _orders(box, elements(box), when)
     full_bytes = first.moves_elements and not inner.joined("row") and not box.converts and box.unit_bits == 8
-    loops = len(box.axes) + (when.size is not None)  # a loop over strips of the caller's size
-    if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= MOST_LOOPS:
+    if full_bytes and box.width >= LEAST_RUN_BYTES and len(box.axes) <= MOST_LOOPS:
         narrow = in_bytes(box)
         runs = inner_loops(narrow, past_cache=past_cache) or short_loops(narrow)
         for schedule in _orders(narrow, runs, when):

@@ -62,7 +62,7 @@ def check_nest(nest: CopyNest) -> None:
     check_directives(nest.directives)
     _refuse_any(nest, (Registers, Relax), "a copy does not take {}, which kernels have")
     check_names(nest.directives, [x.axis for x in (*nest.around, *nest.loops)])
-    check_tiles(nest.directives, {x.axis: int_size(x.extent) for x in (*nest.around, *nest.loops)})
+    check_tiles(_filled(nest), {x.axis: int_size(x.extent) for x in (*nest.around, *nest.loops)})
     for x in nest.obeying(Parallel):
         if x.loop not in nest.shareable:
             listed = ", ".join(nest.shareable) or "no loop"
@@ -91,6 +91,18 @@ def _refuse_any(nest: CopyNest, kinds: tuple[type, ...], problem: str) -> None:
             refuse(problem.format(x), x)
 
 
+def _filled(nest: CopyNest) -> list[Directive]:
+    """The directives without strips that may end with a part of a super-vector, which a tail runs."""
+
+    def has_tails(x: Directive) -> bool:
+        if not isinstance(x, Tile) or x.level != "strip" or nest.transposes:
+            return False
+        tail, lanes = nest.tail(x.axis), nest.lanes.get(x.axis, 1)
+        return tail is not None and (bool(tail.sizes) or int_size(x.size) >= lanes)
+
+    return [x for x in nest.directives if not has_tails(x)]
+
+
 def _first(nest: CopyNest, kind: type[D]) -> D | None:
     """The first directive of a kind, if there is one."""
     return next(iter(nest.obeying(kind)), None)
@@ -103,10 +115,12 @@ def _layers(nest: CopyNest) -> list[str]:
 
 def _check_tiled_loops(nest: CopyNest) -> None:
     """Only loops around one statement are tiled or reordered, and only those that a super-vector leaves."""
-    for alone in (x for x in nest.directives if isinstance(x, (Assemble, Gather, Groups))):
+    for alone in (x for x in nest.directives if isinstance(x, (Gather, Groups))):
         _refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
-    if nest.entries and nest.stream and not nest.transposes:
-        _refuse_any(nest, (Tile, Reorder), "streamed entries of a table do not take {}")
+    for rows in nest.obeying(Assemble):
+        for x in (x for x in nest.obeying(Tile) if x.axis in (loop.axis for loop in nest.loops)):
+            if x.axis != rows.axis or int_size(x.size) % (rows.rows * int_size(rows.steps)):
+                refuse(f"expected tiles of {rows.axis}, of {rows.rows} rows of {rows.steps}, got {x}", x)
     for x in nest.obeying(Tile):
         if nest.transposes and x.axis in (loop.axis for loop in nest.around):
             refuse(f"expected tiles of the loops of a block, got {x}", x)
@@ -124,7 +138,8 @@ def _check_order(nest: CopyNest) -> None:
     axes = _ordered_axes(nest)
     levels = [[*(x.index for x in nest.tiles(axis)), axis] for axis in axes]
     check_order(order, [*(x.index for x in nest.obeying(Tile)), *axes], levels)
-    inner = tuple(axis for axis in axes if axis in nest.lanes)
+    assembled = [x.axis for x in nest.loops if nest.obeying(Assemble)]
+    inner = tuple(axis for axis in axes if axis in nest.lanes or axis in assembled)
     last = order.loops[len(order.loops) - len(inner) :]
     if last != inner and not (nest.transposes and {*last} == {*inner}):
         refuse(f"expected {' and '.join(inner)} last, got {order}", order)

@@ -15,7 +15,7 @@ from codegen.schedule.choose_order import best_order, by_source
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
-from codegen.schedule.directives import Groups, Reorder, Stage
+from codegen.schedule.directives import CopyBlock, Groups, Reorder, Stage, Tile
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.offset_tables import RowGroups
@@ -82,7 +82,7 @@ def misaligned(schedule: Schedule, box: StridedBox, when: Conditions) -> Schedul
     """The schedule for a destination that does not begin a line; None if it is the same."""
     if schedule.transposes:
         return misaligned_transpose(schedule, box, when)
-    is_whole = not schedule.joined("groups") and not schedule.cuts and not when.size
+    is_whole = not schedule.joined("groups") and not when.size
     if not schedule.stream or schedule.packed != "src" or not is_whole:
         return None
     column, row = (box.axis(schedule.joined(name)[0]) for name in ("column", "row"))
@@ -178,27 +178,30 @@ def loop_schedule(
     `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
     strips = choose_copy_strips(box, inner, outer, when)
-    loops, directives = inner.loops, inner.directed(stream=stream)
-    cuts, groups, together = strips.cuts(inner), None, None
-    if stream and inner.packed == "src":
+    directives, loops, groups, together = inner.directed(stream=stream), inner.loops, None, None
+    if stream and inner.packed == "src" and when.size is None:
         groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
-        groups = () if groups and (cuts or not grouped) else groups
+        groups = () if groups and not grouped else groups
     if groups is not None:
         staged = Stream("headed", ROW_BUFFER_BYTES // box.width), Stage()
         directives = *inner.directives, Groups(RowGroups()), *staged
         loops = *loops, Joined("groups", groups)
+    outer, shared, cuts = list(strips.around), strips.shared, inner.cuts
     if groups:
         outer = around(outer, groups, together)
-        cuts = (Cut(groups[-1], together, STRIP),) if together else ()
-    else:
-        outer = strips.around(box, inner, outer)
+        cuts, shared = (Cut(groups[-1], together, STRIP),) if together else (), tuple(outer)
     # Threads share complete super-vectors if there are loops around them.
-    outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
     if when.threads > 1 and outer and outer[0].extent < 2 * when.threads:
-        widest = max(outside, key=lambda loop: loop.extent)
+        widest = max(shared, key=lambda loop: loop.extent)
         if widest.extent > outer[0].extent:
             outer.remove(widest)
             outer.insert(0, widest)
-    axes = tuple(loop.name for loop in outer)
-    made = Schedule(axes, loops, directives, (*cuts, *inner.cuts), strips.sized)
+    if strips.tiles:
+        names = (*(x.name for x in outer), *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
+        in_strips = any(x.axis == loops[0].name for x in strips.tiles)
+        kept = (x for x in directives if not (in_strips and isinstance(x, CopyBlock)))
+        directives = *strips.tiles, Reorder(names), *kept
+    over_strips = {x.index for x in strips.tiles}
+    axes = tuple(x.name for x in outer if x.name not in over_strips)
+    made = Schedule(axes, loops, directives, cuts, strips.sized)
     return replace(made, directives=(*directives, *later_entries(box, made)))

@@ -2,65 +2,34 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from math import prod
 
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_directives import InnerLoops
 from codegen.schedule.choose_interleave import strip_of_joined
 from codegen.schedule.conditions import LOOPS_END, Conditions
-from codegen.schedule.schedule import (
-    COLUMNS,
-    MOST_LOOPS,
-    ROWS,
-    STRIP,
-    Cut,
-)
+from codegen.schedule.directives import Tile
 from codegen.support.dataclasses import dataclass
 
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
 
-NO_ROOM = f"kernels have {MOST_LOOPS} loops at most"
-"""Why super-vectors of a copy are smaller than requested."""
-
 
 @dataclass(frozen=True, slots=True)
 class CopyStrips:
-    """The strips of the inner loops and of the outer ones.
+    """The strips of a copy.
 
-    strip  iterations of the long inner loop at a time; None: all, of whatever number
-    row    the outermost outer loop that a super-vector has iterations of, or None; loops inside
-           it belong to the super-vector as well
-    rows   iterations of `row` per super-vector; more than it has where super-vectors have all loops
-    sized  what the caller's size became; "" without one
+    tiles   of the inner loops and of an outer one
+    around  the loops around the inner ones, with those over strips, outermost first
+    shared  those of them that are around complete super-vectors, or all
+    sized   what the caller's size became; "" without one
     """
 
-    strip: int | None
-    row: Axis | None = None
-    rows: int = 1
+    tiles: tuple[Tile, ...]
+    around: tuple[Axis, ...]
+    shared: tuple[Axis, ...]
     sized: str = ""
-
-    def cuts(self, inner: InnerLoops) -> tuple[Cut, ...]:
-        """The cuts of both loops; of the caller's size, also where one block has all iterations."""
-        found = list[Cut]()
-        if self.strip and inner.long is not None:
-            found.append(Cut(inner.long, self.strip, COLUMNS if self.sized else STRIP))
-        if self.row:
-            found.append(Cut(self.row.name, self.rows, ROWS))
-        return tuple(found)
-
-    def around(self, box: StridedBox, inner: InnerLoops, outer: list[Axis]) -> list[Axis]:
-        """The outer loops, with those over strips: a super-vector's own loops are innermost."""
-        at = len(outer) if self.row is None else outer.index(self.row)
-        before, inside = outer[:at], outer[at:]
-        position = len(before)
-        if self.strip and inner.long is not None and _is_loop(box, inner, self.strip):
-            cut = box.axis(inner.long)
-            position = _strip_position(inner, before, cut)
-            before.insert(position, _counted(cut, self.strip, COLUMNS if self.sized else STRIP))
-        if self.row and self.rows < self.row.extent:
-            before.insert(position, _counted(self.row, self.rows, ROWS))
-        return [*before, *inside]
 
 
 def choose_copy_strips(box: StridedBox, inner: InnerLoops, outer: list[Axis], when: Conditions) -> CopyStrips:
@@ -76,29 +45,46 @@ def choose_copy_strips(box: StridedBox, inner: InnerLoops, outer: list[Axis], wh
     """
     size = when.size
     strip = _strip(box, inner, size[1] if isinstance(size, tuple) else size)
-    elements = _elements(box, inner, strip)
-    limit, room = "", MOST_LOOPS - len(outer) - _is_loop(box, inner, strip)
+    elements, limit = _elements(box, inner, strip), ""
     match size:
         case None:
-            return CopyStrips(strip)
+            wanted = 1
         case (wanted, columns):
             limit = LOOPS_END if elements < columns else ""
         case _:
             wanted = -(-size // elements) if strip is None else 1
-    row, rows, count, why = _rows(outer, wanted, room)
+    row, rows, count, why = _rows(outer, wanted)
     became = (count, elements) if isinstance(size, tuple) or count > 1 else elements
-    return CopyStrips(strip, row, rows, when.became(became, why or limit))
+    at, tiles = outer.index(row) if row else len(outer), list[Tile]()
+    before, position = outer[:at], at
+    if strip and inner.long is not None:
+        cut = box.axis(inner.long)
+        tiles.append(_tile(box, inner, strip))
+        position = _strip_position(inner, before, cut)
+        before.insert(position, _counted(cut, strip, tiles[-1]))
+    if row and rows < row.extent:
+        tiles.insert(0, Tile(row.name, rows, "strip"))
+        before.insert(position, _counted(row, rows, tiles[0]))
+    loops = (*before, *outer[at:])
+    sized = when.became(became, why or limit) if size else ""
+    return CopyStrips(tuple(tiles), loops, tuple(before) if row and before else loops, sized)
 
 
-def _is_loop(box: StridedBox, inner: InnerLoops, strip: int | None) -> bool:
-    """Whether there is a loop over strips."""
-    return strip is not None and inner.long is not None and strip < box.axis(inner.long).extent
+def _tile(box: StridedBox, inner: InnerLoops, strip: int) -> Tile:
+    """The tile of so many iterations of the long axis, in iterations of the loop that joins it.
+
+    Packed elements are cut into bytes, which the first loop counts.
+    """
+    if inner.cuts:
+        return Tile(inner.loops[0].name, strip // inner.unit, "strip")
+    loop = next(x for x in inner.loops if inner.long in x.axes)
+    within = takewhile(lambda name: name != inner.long, loop.axes)
+    size = strip * prod(map(box.extents.__getitem__, within))
+    return Tile(loop.name, size * box.target.bits // 8 if loop.in_bytes else size, "strip")
 
 
-def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, int, str]:
+def _rows(outer: list[Axis], wanted: int) -> tuple[Axis | None, int, int, str]:
     """The loop whose iterations end a super-vector of at least `wanted` runs of inner loops, and how many.
-
-    room  how many more loops a kernel can have
 
     Returns the loop and its iterations, all runs of a super-vector, and why there are fewer than wanted.
     If all loops together are fewer runs, the number of iterations exceeds that of the outermost loop.
@@ -107,16 +93,14 @@ def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, 
     for loop in reversed(outer):
         if wanted == 1:
             break
-        if wanted < loop.extent and not room:
-            return found, rows, count, NO_ROOM
         found, rows, count = loop, wanted, count * min(wanted, loop.extent)
         wanted = -(-wanted // loop.extent)
     return found, rows, count, LOOPS_END if wanted > 1 else ""
 
 
-def _counted(loop: Axis, strip: int, name: str) -> Axis:
-    """The loop over full strips of a loop."""
-    return Axis(name, loop.extent // strip, loop.src * strip, loop.dst * strip)
+def _counted(loop: Axis, strip: int, tile: Tile) -> Axis:
+    """The loop over the strips of a loop."""
+    return Axis(tile.index, -(-loop.extent // strip), loop.src * strip, loop.dst * strip)
 
 
 def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | None:
@@ -136,7 +120,7 @@ def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | No
     strip = -(-elements // (others * inner.unit)) * inner.unit
     if inner.joins_rows:
         return strip_of_joined(box, inner.loops[0].axes, strip * box.width)
-    return min(strip, extent) if strip < extent or extent * others == elements else None
+    return strip if strip < extent else None
 
 
 def _elements(box: StridedBox, inner: InnerLoops, strip: int | None) -> int:

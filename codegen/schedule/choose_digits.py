@@ -23,7 +23,6 @@ from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.directives import Assemble
 from codegen.schedule.machine import ALIAS_BYTES, machine
-from codegen.schedule.schedule import STRIP
 from codegen.schedule.staging import BoxSchedule, Cached, SinglePass, StageCopy, Staging, cached_map
 from codegen.support.lookups import expect
 
@@ -133,8 +132,8 @@ def _reads_once(moved: BoxSchedule) -> bool:
     u16 [3,36780,4,3,8] (1,2,4,3,0) has 0.77 of memcpy in one pass, and 0.16 in two stages.
     """
     schedule = moved.schedule
-    within = (name for name in schedule.outer if name != STRIP and abs(moved.box.axis(name).src) < LINE_BYTES)
-    return bool(schedule.obeying(Assemble)) and not schedule.cuts and not any(within)
+    within = (name for name in schedule.outer if abs(moved.box.axis(name).src) < LINE_BYTES)
+    return bool(schedule.obeying(Assemble)) and not any(within)
 
 
 def _evicts_lines(moved: BoxSchedule) -> bool:

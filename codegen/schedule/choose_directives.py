@@ -170,7 +170,7 @@ def packed_rows(
     unit = least_block(count, box.width)
     if in_lines and (count, long.extent) in shapes:
         whole = Vectorize(((names[0], long.extent), (names[1], count)))
-        return InnerLoops(loops, (whole,), (Stream("full"),), last, unit)
+        return InnerLoops(loops, (whole,), (Stream("full"),), last, long.extent)
     line, *narrower = (columns for rows, columns in shapes if rows == count)
     staged = _staged(box.width) if packed == "src" else ()
     lines = Vectorize(((names[0], line), (names[1], count))), Tail(names[0], "shift", (*narrower, 1))

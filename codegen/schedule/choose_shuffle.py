@@ -13,10 +13,10 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import least_block
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Assemble, Prefetch, Request
+from codegen.schedule.directives import Assemble, Directive, Prefetch, Reorder, Request, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import SET_BYTES, machine
-from codegen.schedule.schedule import STRIP, Cut, Joined, Schedule
+from codegen.schedule.schedule import Joined, Schedule
 from codegen.schedule.shuffles import PARTS, period_offsets, register_parts
 
 MOST_PERIOD_BYTES = 1 << 10
@@ -151,15 +151,17 @@ def _scheduled(box: StridedBox, how: Schedule, threads: int) -> Schedule:
     within = [x for x in others if abs(x.src) < LINE_BYTES]
     around = [x for x in others if x not in within]
     strip = _strip(box, how) if within else None
-    outer = [x.name for x in around]
-    outer += [STRIP] if strip else []
-    outer += [x.name for x in sorted(within, key=lambda x: -abs(x.src))]
-    if threads > 1 and outer:
-        extents = box.extents | ({STRIP: box.extents[axis[0]] // strip} if strip else {})
-        if extents[outer[0]] < 2 * threads:
-            widest = max(outer, key=lambda name: extents[name])
-            outer.sort(key=lambda name: name != widest)
-    return replace(how, outer=tuple(outer), cuts=(Cut(axis[0], strip, STRIP),) if strip else ())
+    strips = {Tile("step", strip, "strip"): -(-box.extents[axis[0]] // strip)} if strip else {}
+    extents = {x.name: x.extent for x in around}
+    extents |= {x.index: count for x, count in strips.items()}
+    extents |= {x.name: x.extent for x in sorted(within, key=lambda x: -abs(x.src))}
+    order = [*extents]
+    if threads > 1 and order and extents[order[0]] < 2 * threads:
+        widest = max(order, key=lambda name: extents[name])
+        order.sort(key=lambda name: name != widest)
+    outer = tuple(name for name in order if name in box.extents)
+    tiled: tuple[Directive, ...] = (*strips, Reorder((*order, *(x.name for x in how.loops))))
+    return replace(how, outer=outer, directives=(*(tiled if strips else ()), *how.directives))
 
 
 def _strip(box: StridedBox, how: Schedule) -> int | None:

@@ -22,13 +22,7 @@ MOST_LOOPS = 6
 """The most outer loops of a nest. More digits become tables of offsets."""
 
 STRIP = "strip"
-"""The axis that counts the strips of one inner loop, if the caller gave no size."""
-
-COLUMNS = "column_strip"
-"""The axis that counts strips of the inner loops: the columns of the caller's super-vectors."""
-
-ROWS = "row_strip"
-"""The axis that counts strips of an outer loop, of whose iterations super-vectors have several."""
+"""The axis over the blocks of an axis that moves in parts: groups of rows, or what is shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,7 @@ class Schedule(Looped):
     loops       the inner loops, outermost first. If the directive Groups is among those below, "groups" is no
                 loop: it names the axes of the groups that move together
     directives  how the loops run; `make_nest` fills their tables
-    cuts        the axes that are split first. Those whose blocks are no loop have one block
+    cuts        the axes that are split first
     sized       what became of the caller's size of super-vectors; "" without one
     split       whether long digits are split, and each part has a schedule of its own
     in_bytes    whether the bytes of elements are an axis, the most minor of the box

@@ -40,13 +40,11 @@ def test_the_source_shows_tiles_in_their_order() -> None:
     schedule = f'Tile("x", 256), Tile("i", 2), Reorder("x_tile", "i_tile", "i", "x"), {RUN}'
     source = tj.explain(z, x, schedule=schedule).source
     lines = [
-        "for x_tile in range(256 * begin, min(256 * end, x_extent), 256):",
-        "x_stop = min(x_tile + 256, x_extent)",
+        "for x_tile in range(x_tile_lower, x_tile_whole, 256):",
         "for i_tile in range(0, i_extent, 2):",
-        "i_stop = min(i_tile + 2, i_extent)",
-        "for i in range(i_tile, i_stop):",
+        "for i in range(i_tile, min(i_tile + 2, i_extent)):",
         "dst_i = dst + i * i_dst",
-        "for x in range(x_tile, x_stop - 64, 64):",
+        "for x in range(x_tile, x_tile + 256, 64):",
     ]
     places = [source.index(line) for line in lines]
     assert places == sorted(places)

@@ -108,6 +108,10 @@ KINDS: dict[str, Callable[[], tuple[Array, Array]]] = {
     "chunks": lambda: (np.zeros((70, 40, 8), "u8"), counted(70, 80, 8, dtype="u8")[:, ::-2, ::-1]),
     "interleaves": lambda: (np.zeros((70, 200, 2), "u4").transpose(0, 2, 1), counted(70, 2, 200)),
     "deinterleaves": lambda: (np.zeros((70, 2, 200), "u4").transpose(0, 2, 1), counted(70, 200, 2)),
+    "deinterleaves of one block": lambda: (
+        np.zeros((70, 2, 32), "u2").transpose(0, 2, 1),
+        counted(70, 32, 2, dtype="u2"),
+    ),
     "transposes": lambda: (np.zeros((200, 300), "u4"), counted(300, 200).T),
     "transposes of bytes": lambda: (np.zeros((110, 120), "u1"), counted(120, 110, dtype="u1").T),
     "converted transposes": lambda: (np.zeros((300, 400), "f4"), counted(400, 300, dtype="f8").T),
@@ -139,6 +143,19 @@ def test_sizes_change_the_kernels_and_not_the_bytes(kind: str) -> None:
         assert all(guard.untouched() for guard in guards)
         sources.add(tuple(kernel.source for kernel in plan.kernels))
     assert len(sources) == 2
+
+
+@pytest.mark.parametrize(
+    "kind", ["runs", "runs of one loop", "short runs", "reversed", "conversions", "chunks"]
+)
+@pytest.mark.parametrize("size", [20, (5, 48)])
+def test_strips_are_directives_that_a_text_gives_as_well(kind: str, size: Any) -> None:
+    dst, src = KINDS[kind]()
+    sized = tj.explain(dst, src, virtual_vector_size=size)
+    assert 'level="strip"), Reorder(' in sized.directives
+    given = tj.explain(dst, src, schedule=sized.directives)
+    (of_size,), (of_text,) = sized.steps, given.steps
+    assert of_size.kernel.name == of_text.kernel.name
 
 
 @pytest.mark.full
