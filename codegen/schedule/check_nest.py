@@ -92,13 +92,17 @@ def _refuse_any(nest: CopyNest, kinds: tuple[type, ...], problem: str) -> None:
 
 
 def _filled(nest: CopyNest) -> list[Directive]:
-    """The directives without strips that may end with a part of a super-vector, which a tail runs."""
+    """The directives without strips that may end with a part of a super-vector, which a tail runs.
+
+    Strips of lines that a table lists have a super-vector or more, and full lines.
+    """
 
     def has_tails(x: Directive) -> bool:
         if not isinstance(x, Tile) or x.level != "strip" or nest.transposes:
             return False
-        tail, lanes = nest.tail(x.axis), nest.lanes.get(x.axis, 1)
-        return tail is not None and (bool(tail.sizes) or int_size(x.size) >= lanes)
+        tail, lanes, size = nest.tail(x.axis), nest.lanes.get(x.axis, 1), int_size(x.size)
+        in_lines = size >= lanes and size * prod(nest.lanes.values()) % (lanes * lanes) == 0
+        return tail is not None and (bool(tail.sizes) or in_lines)
 
     return [x for x in nest.directives if not has_tails(x)]
 

@@ -13,7 +13,7 @@ ADDED = (
     *(f'Parallel("{loop}")' for loop in ("row_tile", "column_tile", "i", "entry", "block")),
     *('Tile("row", 64)', 'Tile("column", 64)', 'Tile("row", 32, level="strip")'),
 )
-SHAPING = ("Vectorize", "Tail", "Stream", "Prefetch", "Table")
+SHAPING = ("Vectorize", "Tail", "Stream", "Prefetch", "Table", "Assemble")
 """The directives of a copy without blocks that its tiles keep."""
 
 ORDERS = (("row_tile", "column_tile"), ("column_tile", "row_tile"))
@@ -91,12 +91,15 @@ def tiled(nest: str, random: Random) -> str:
     """The schedule of a nest that is not a transpose, with tiles of any loops, in any order."""
     how = [x for x in re.split(r", (?=[A-Z])", directives_of(nest)) if x.startswith(SHAPING)]
     lanes = dict(re.findall(r"(\w+)=(\d+)", how[0])) if how and how[0].startswith("Vectorize") else {}
+    for rows, steps in re.findall(r'Assemble\("step", rows=(\d+), steps=(\d+)', nest):
+        lanes = {axis: int(rows) * int(steps) for axis in loops_of(nest) if axis in ("step", "x")}
     random.shuffle(how)
     order, outermost = list[str](), list[str]()
     for axis in (x for x in loops_of(nest) if x != "entry"):
         levels = [x for x in ("tile", "strip") if axis not in [*lanes][1:] and random.random() < 0.4]
         for level in levels:
-            size = int(lanes.get(axis, 1)) * random.choice([1, 2, 3, 5, 8, 17])
+            is_any = level == "strip" and axis != "step" and random.random() < 0.5
+            size = random.choice([1, 2, 3, 5, 8, 17]) * (7 if is_any else int(lanes.get(axis, 1)))
             how.append(f'Tile("{axis}", {size}, level="{level}")')
         names = [*(f"{axis}_{level}" for level in levels), *([axis] if axis not in lanes else [])]
         outermost += names[:1]

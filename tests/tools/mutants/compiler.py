@@ -27,11 +27,25 @@ PASSES_AND_SCHEDULES = (
         ("test_passes", "test_threads", "test_pack."),
     ),
     Mutant(
-        "strips-rest-offset",
-        "The rest after full strips starts at the wrong offset.",
+        "blocks-rest-offset",
+        "The rest of a cut axis after its full blocks starts at the wrong offset.",
         "tail.moved(axis.src * block * full, axis.dst * block * full)",
         "tail.moved(axis.src * full, axis.dst * full)",
         ("test_passes", "test_tuning"),
+    ),
+    Mutant(
+        "strips-without-bound",
+        "A strip of a tile that strips do not divide runs beyond the tile's end.",
+        "else (last, *around, *loop.upper)",
+        "else (last, *loop.upper)",
+        ("test_tile", "test_tiled_schedules"),
+    ),
+    Mutant(
+        "strips-of-no-thread",
+        "A thread without strips of a run copies a negative number of bytes.",
+        "lower=(least(*node.lower, *_own_ends(node)),)",
+        "lower=node.lower",
+        ("test_tiled_schedules", "test_plans"),
     ),
     Mutant(
         "widen-one-side",
