@@ -178,7 +178,8 @@ def loop_schedule(
     `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
     strips = choose_copy_strips(box, inner, outer, when)
-    directives, loops, groups, together = inner.directed(stream=stream), inner.loops, None, None
+    loops, directives, groups, together = inner.loops, inner.directed(stream=stream), None, None
+    around_inner, shared, cuts = strips.around, strips.shared, inner.cuts
     if stream and inner.packed == "src" and when.size is None:
         groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
         groups = () if groups and not grouped else groups
@@ -186,22 +187,23 @@ def loop_schedule(
         staged = Stream("headed", ROW_BUFFER_BYTES // box.width), Stage()
         directives = *inner.directives, Groups(RowGroups()), *staged
         loops = *loops, Joined("groups", groups)
-    outer, shared, cuts = list(strips.around), strips.shared, inner.cuts
     if groups:
-        outer = around(outer, groups, together)
-        cuts, shared = (Cut(groups[-1], together, STRIP),) if together else (), tuple(outer)
-    # Threads share complete super-vectors if there are loops around them.
-    if when.threads > 1 and outer and outer[0].extent < 2 * when.threads:
-        widest = max(shared, key=lambda loop: loop.extent)
-        if widest.extent > outer[0].extent:
-            outer.remove(widest)
-            outer.insert(0, widest)
+        around_inner = shared = tuple(around(outer, groups, together))
+        cuts = (Cut(groups[-1], together, STRIP),) if together else ()
+    order, over_strips = _order(around_inner, shared, when.threads), {x.index for x in strips.tiles}
     if strips.tiles:
-        names = (*(x.name for x in outer), *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
+        names = (*order, *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
         in_strips = any(x.axis == loops[0].name for x in strips.tiles)
         kept = (x for x in directives if not (in_strips and isinstance(x, CopyBlock)))
         directives = *strips.tiles, Reorder(names), *kept
-    over_strips = {x.index for x in strips.tiles}
-    axes = tuple(x.name for x in outer if x.name not in over_strips)
+    axes = tuple(name for name in order if name not in over_strips)
     made = Schedule(axes, loops, directives, cuts, strips.sized)
     return replace(made, directives=(*directives, *later_entries(box, made)))
+
+
+def _order(around_inner: tuple[Axis, ...], shared: tuple[Axis, ...], threads: int) -> tuple[str, ...]:
+    """The loops around the inner ones. If the first is short, threads share the longest one of `shared`."""
+    if threads == 1 or not around_inner or around_inner[0].extent >= 2 * threads:
+        return tuple(x.name for x in around_inner)
+    first = max((around_inner[0], *shared), key=lambda loop: loop.extent)
+    return tuple(x.name for x in (first, *(x for x in around_inner if x is not first)))
