@@ -198,13 +198,15 @@ def ended_early(loop: For, bodies: tuple[Vectors, ...], names: NewNames) -> Body
     if loop.most >= widest.count:
         made, done = full_blocks(some, widest, names)
     latest = start_of_last(loop, size)
-    left: For | If
+    left: Body
     if narrower.is_any:
         lets, start = named(f"{wanted(loop.index)}_rest", _earlier(loop, done, latest), names)
-        left = If((before(done, last, loop.step),), (*lets, *at_index(loop, narrower, start)))
+        left = (If((before(done, last, loop.step),), (*lets, *at_index(loop, narrower, start))),)
+    elif number_in(iterations(done, latest, loop.step)) is not None:
+        left = with_ends(whole(loop, narrower), done, latest), *at_index(loop, narrower, latest)
     else:
-        left = clamped(with_ends(loop, done, last), narrower, latest, names)
-    return if_enough(loop, size, (*made, left), alone(loop, few))
+        left = (clamped(with_ends(loop, done, last), narrower, latest, names),)
+    return if_enough(loop, size, (*made, *left), alone(loop, few))
 
 
 def full_blocks(
