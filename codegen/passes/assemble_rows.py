@@ -57,6 +57,8 @@ def _blocks(nest: CopyNest, how: Assemble, first: Index, last: Index) -> Body:
         before.append(let(name, value))
         return name
 
+    if not isinstance(first, Affine):
+        first = index_of(size(f"{step.axis}_start", first))
     if not isinstance(last, Affine):
         last = index_of(size(f"{step.axis}_stop", last))
     rows = index_of(how.steps)

@@ -169,13 +169,20 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
             return Parallel(own.get(loop, loop))
         case Reorder(loops):
             return Reorder(tuple(own.get(name, name) for name in loops))
-        case Tile() if nest.stages_rows and directive in nest.outer_tiles:
+        case Tile() if directive in _sized_by_copies(nest):
             return replace(directive, size=size(f"{directive.index}_size", directive.size))
         case Tile(axis):
             return replace(directive, axis=own.get(axis, axis))
         case Gather(buffer_bytes):
             return Gather(size("buffer_bytes", buffer_bytes), None)
     return directive
+
+
+def _sized_by_copies(nest: CopyNest) -> tuple[Tile, ...]:
+    """The tiles of inner loops whose sizes are arguments, since they depend on more than a layout."""
+    depends = nest.stages_rows or nest.obeying(Assemble)
+    around = [x.axis for x in nest.around]
+    return tuple(x for x in nest.outer_tiles if depends and x.axis not in around)
 
 
 def _staged_block(size: _Sizes, block: StagedBlock) -> StagedBlock:
