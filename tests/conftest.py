@@ -81,7 +81,11 @@ def soak_seed() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what this run omits. Tests selected by name, with `-k` or with `--lf` always run."""
+    """Deselect what this run omits. Tests selected by name, with `-k` or with `--lf` always run.
+
+    Tests of minutes run first, so that no worker runs one at the end while the other has nothing left to do.
+    """
+    items.sort(key=lambda item: not _takes_minutes(item))
     chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
     if extent() == "soak":
         kept = [item for item in items if _draws(item)]
@@ -107,6 +111,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _parameters(item: pytest.Item) -> dict[str, object]:
     """The parameters of a case; a test without parameters is its own only value."""
     return item.callspec.params if hasattr(item, "callspec") else {"": item.nodeid}
+
+
+def _takes_minutes(item: pytest.Item) -> bool:
+    """Whether a test may take longer than others may."""
+    mark = item.get_closest_marker("timeout")
+    return mark is not None and mark.args[0] > float(item.config.getini("timeout"))
 
 
 def _draws(item: pytest.Item) -> bool:
