@@ -8,6 +8,7 @@ from dataclasses import replace
 from codegen.ir.building import compare, least, let, minus, multiple, plus, rest, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import FloorDiv, Index, index_symbol, substitute_index
+from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Compare, For, Function, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
@@ -111,6 +112,8 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
     """Full super-vectors from the first iteration on, narrower ones that fill lines, and the rest."""
     (first,), (last,), lanes = loop.lower, loop.upper, nest.lanes[loop.index]
     tail, tests, count = nest.tail(loop.index), _begins_line(loop, nest), minus(last, first)
+    if (number_in(count) or 1) % lanes == 0:
+        return tests, _lines(loop, nest, first, last, form)
     body: Body = (
         let("whole", plus(first, multiple(count, lanes))),
         *_lines(loop, nest, first, index_symbol("whole"), form),
