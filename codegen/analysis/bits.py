@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd
-from typing import TypeAlias
 
-from codegen.ir.index import BIT_OPERATORS, Affine, Bitwise, Index, Sum, add_indices, scale_index
+from codegen.analysis.ranges import Ends, Range
+from codegen.ir.index import BIT_OPERATORS, Affine, Bitwise, Index, add_indices, scale_index
 from codegen.ir.integer_operators import floor_div, modulo, number_in
-
-Range: TypeAlias = tuple[int, int]
-"""The least and the largest number."""
-
-Ends: TypeAlias = tuple[int | None, int | None]
-"""The same, None where it is unknown."""
 
 MOST_RUNS = 3
 """Masks of more runs of ones are not taken apart: each run is a division and a remainder."""
@@ -116,59 +110,42 @@ def _runs(mask: int) -> list[tuple[int, int | None]]:
     return runs
 
 
-def zeros_below(index: Index) -> int:
+def zeros_below(expression: Affine) -> int:
     """How many lowest bits of an expression are certainly 0; 64 if it is 0.
 
-    4*i -> 2    8*(i // 8) + 16 -> 3    i -> 0
+    4*i -> 2    8*i + 24*j + 16 -> 3    i -> 0
     """
-    match index:
-        case Affine(constant, terms):
-            factors = [constant, *(c for _, c in terms)]
-        case Sum(parts, Affine(constant, terms)):
-            factors = [constant, *(c for _, c in terms), *(k for _, k in parts)]
-        case Bitwise("and", left, right):
-            return max(zeros_below(left), zeros_below(right))
-        case Bitwise(_, left, right):
-            return min(zeros_below(left), zeros_below(right))
-        case _:
-            return 0
-    common = gcd(*factors)
+    common = gcd(expression.constant, *(c for _, c in expression.terms))
     return (common & -common).bit_length() - 1 if common else 64
 
 
-def is_empty(ends: Ends) -> bool:
-    """Whether a range has no numbers."""
-    low, high = ends
-    return low is not None and high is not None and low > high
-
-
-def are_disjoint(index: Bitwise, ranges: Sequence[Ends]) -> bool:
+def are_disjoint(sides: Sequence[Affine], ranges: Sequence[Ends]) -> bool:
     """Whether certainly no bit is set on both sides, so that | and ^ are sums, and & is 0.
 
     4*i | k, k from 0 to 3 -> True    4*i | k, k from 0 to 4 -> False
 
     ranges: those of both sides.
     """
-    multiples = zeros_below(index.left), zeros_below(index.right)
+    multiples = map(zeros_below, reversed(sides))
     return any(
         low is not None and high is not None and low >= 0 and high < 1 << zeros
-        for (low, high), zeros in zip(ranges, reversed(multiples), strict=True)
+        for (low, high), zeros in zip(ranges, multiples, strict=True)
     )
 
 
-def rows_of(index: Bitwise, result: Affine, sides: Sequence[Affine], ranges: Sequence[Ends]) -> list[Affine]:
+def rows_of(name: str, result: Affine, sides: Sequence[Affine], ranges: Sequence[Ends]) -> list[Affine]:
     """Expressions that are not negative, given the ranges of both sides.
 
     r = a & 7 -> r, 7 - r, a - r if a is not negative
     """
     (low, high), (least, most) = ranges
-    first, last = bits_within(index.operator, *ranges)
+    first, last = bits_within(name, *ranges)
     rows = [] if first is None else [result - Affine(first)]
     rows += [] if last is None else [Affine(last) - result]
     a, b = sides
     positive = [end is not None and end >= 0 for end in (low, least)]
     negative = [end is not None and end < 0 for end in (high, most)]
-    match index.operator:
+    match name:
         case "and":
             rows += [a - result] if positive[0] or negative[1] else []
             rows += [b - result] if positive[1] or negative[0] else []

@@ -12,22 +12,12 @@ final result fits, but the bounds of loops and the dividends of divisions must f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
-from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
-from codegen.analysis.polyhedra import feasible, range_within
-from codegen.ir.index import (
-    Affine,
-    Bitwise,
-    FloorDiv,
-    Index,
-    Mod,
-    Sum,
-    depends_on_elements,
-    index_symbol,
-    map_parts,
-)
-from codegen.ir.integer_operators import bitwise
+from codegen.analysis.linear import linear, loop_index
+from codegen.analysis.ranges import Ends
+from codegen.analysis.unknowns import Unknowns
+from codegen.ir.index import Affine, Index, depends_on_elements
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import element_loads, loads
@@ -36,21 +26,69 @@ from codegen.support.errors import KernelError, KernelIndexError
 
 Access: TypeAlias = Load | Store
 
-MOST = (1 << 63) - 1
-"""The largest number that kernels compute with."""
-
 FARTHEST = 1 << 62
 """The farthest ends of loops: the indices of tiles and of super-vectors may go as far beyond them."""
-
-_PART = "="
-"""The prefix of the symbols of parts; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The iterations that reach a statement: affine expressions that are nonnegative there."""
+    """The iterations that reach a statement.
 
-    constraints: tuple[Affine, ...] = ()
+    unknowns  the indices of the loops around it, and what is computed from them
+    symbols   the meaning of indices, sizes and integer arguments, over unknowns
+    """
+
+    unknowns: Unknowns
+    symbols: dict[str, Affine]
+
+    def copy(self) -> Domain:
+        """The same iterations, for which further facts may be stated."""
+        return Domain(self.unknowns.copy(), dict(self.symbols))
+
+    def symbol(self, name: str) -> Affine:
+        """The meaning of a symbol."""
+        return self.symbols[name] if name in self.symbols else self.unknowns.size(name)
+
+    def linear(self, index: Index) -> Affine:
+        """An expression over unknowns."""
+        return linear(index, self.unknowns, self.symbol)
+
+    def extremes(self, index: Index) -> Ends:
+        """The least and the largest value of an expression in these iterations; None if unknown."""
+        return self.unknowns.extremes(self.linear(index))
+
+    def number(self, name: str, ends: Ends = (None, None)) -> Index:
+        """The symbol of a further number, of which the range is known."""
+        number = self.unknowns.new(name, *ends)
+        self.unknowns.expect_word(number)
+        ((unique, _),) = number.terms
+        self.symbols[unique] = number
+        return number
+
+    def inside(self, loop: For) -> Domain | None:
+        """The iterations inside a loop that these iterations reach; None if there are none."""
+        domain = self.copy()
+        unknowns = domain.unknowns
+        lower, upper = (
+            [unknowns.word(domain.linear(bound), FARTHEST) for bound in bounds]
+            for bounds in (loop.lower, loop.upper)
+        )
+        found = loop_index(loop.index, lower, upper, loop.step, unknowns)
+        if found is None:
+            return None
+        index, entered = found
+        if entered and unknowns.refutes(tuple(entered)):
+            return None
+        for row in entered:
+            unknowns.suppose(row)
+        unknowns.expect_word(index)
+        domain.symbols[loop.index] = index
+        return domain
+
+
+def every_call(values: Mapping[str, int]) -> Domain:
+    """The domain of the statements outside loops, in calls with such sizes and integer arguments."""
+    return Domain(Unknowns(words=set()), {name: Affine(number) for name, number in values.items()})
 
 
 def nested_accesses(function: Function) -> Iterator[tuple[tuple[For, ...], Access]]:
@@ -138,7 +176,7 @@ def check_bounds(
             indexed.append((loops, access))
         domain = domains[key]
         if domain is not None:
-            _check_access(access, loops, domain, shapes[access.array], values)
+            _check_access(access, loops, domain, shapes[access.array])
     return tuple(indexed)
 
 
@@ -175,15 +213,14 @@ def _check_access(
     loops: tuple[For, ...],
     domain: Domain,
     shape: tuple[int, ...],
-    values: Mapping[str, int],
 ) -> None:
     for dimension, (subscript, extent) in enumerate(zip(access.subscripts, shape, strict=True)):
         if depends_on_elements(subscript):
             continue
-        low, high = extremes_in(domain, subscript, values)
-        if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
+        number = domain.linear(subscript)
+        if domain.unknowns.is_within(number, 0, extent - 1):
             continue
-        reached = [str(n) if n is not None else "anything" for n in (low, high)]
+        reached = [str(n) if n is not None else "anything" for n in domain.unknowns.extremes(number)]
         raise KernelIndexError(
             f"{access_text(access)}{line_text(loops)} may leave the array: subscript {dimension} reaches "
             f"{reached[0]} to {reached[1]}, the extent is {extent}\n"
@@ -192,9 +229,7 @@ def _check_access(
         )
 
 
-def extremes(
-    index: Index, loops: tuple[For, ...], values: Mapping[str, int]
-) -> tuple[int | None, int | None]:
+def extremes(index: Index, loops: tuple[For, ...], values: Mapping[str, int]) -> Ends:
     """The least and the largest value of an expression over the iterations of loops; None if unknown.
 
     (1, 0) if there are no iterations.
@@ -202,160 +237,12 @@ def extremes(
     if depends_on_elements(index) or bounded_by_elements(loops):
         return None, None
     domain = domain_of(loops, values)
-    return (1, 0) if domain is None else extremes_in(domain, index, values)
-
-
-def extremes_in(domain: Domain, index: Index, values: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """The least and the largest value of an expression over some iterations; None if unknown."""
-    constraints = list(domain.constraints)
-    expression = _linear(_known(index, values), constraints)
-    return range_within(expression, constraints)
+    return (1, 0) if domain is None else domain.extremes(index)
 
 
 def domain_of(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
-    """The constraints inside the loops; None if they have no iterations."""
-    domain: Domain | None = Domain()
+    """The iterations inside the loops; None if they have none."""
+    domain: Domain | None = every_call(values)
     for loop in loops:
-        domain = None if domain is None else inside_loop(domain, loop, values)
+        domain = None if domain is None else domain.inside(loop)
     return domain
-
-
-def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain | None:
-    """The constraints inside a loop that is in such a domain; None if it has no iterations."""
-    constraints = list(domain.constraints)
-    lower = [_known(bound, values) for bound in loop.lower]
-    upper = [_known(bound, values) for bound in loop.upper]
-    numbers = [
-        [b.constant for b in ends if isinstance(b, Affine) and not b.terms and abs(b.constant) <= FARTHEST]
-        for ends in (lower, upper)
-    ]
-    index = index_symbol(loop.index)
-    if [len(lower), len(upper)] == list(map(len, numbers)):
-        near, far = (max, min) if loop.step > 0 else (min, max)
-        trips = range(near(numbers[0]), far(numbers[1]), loop.step)
-        if not trips:
-            return None
-        constraints += [
-            index - Affine(min(trips[0], trips[-1])),
-            Affine(max(trips[0], trips[-1])) - index,
-        ]
-        return Domain(tuple(constraints))
-    ends = [_linear(bound, constraints) for bound in (*lower, *upper)]
-    for k, end in enumerate([_in_64_bits(end, constraints, FARTHEST) for end in ends]):
-        beyond = (index - end) * (1 if loop.step > 0 else -1)
-        constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
-    return Domain(tuple(constraints)) if feasible((), constraints) else None
-
-
-def _known(index: Index, values: Mapping[str, int]) -> Index:
-    """An expression with known symbols replaced by their values."""
-    match index:
-        case Affine(constant, terms):
-            number = constant + sum(c * values[name] for name, c in terms if name in values)
-            return Affine(number, tuple((name, c) for name, c in terms if name not in values))
-        case FloorDiv(of, by):
-            inner = _known(of, values)
-            return Affine(inner.constant // by) if _is_number(inner) else FloorDiv(inner, by)
-        case Mod(of, by):
-            inner = _known(of, values)
-            return Affine(inner.constant % by) if _is_number(inner) else Mod(inner, by)
-        case Bitwise(name, left, right):
-            return bitwise(name, _known(left, values), _known(right, values))
-        case Sum():
-            return map_parts(index, lambda part: _known(part, values))
-        case _:
-            raise AssertionError(f"bounds: no rule for {type(index).__name__}")
-
-
-def _is_number(index: Index) -> TypeGuard[Affine]:
-    """Whether an expression is a number of 64 bits."""
-    return isinstance(index, Affine) and not index.terms and _fits(index.constant, index.constant)
-
-
-def _linear(index: Index, constraints: list[Affine]) -> Affine:
-    """The expression with new symbols for quotients and combined bits, bounded by new constraints."""
-    match index:
-        case Affine():
-            return index
-        case FloorDiv(of, by) | Mod(of, by):
-            exact = _linear(of, constraints)
-            inner = _in_64_bits(exact, constraints)
-            if inner != exact and by.bit_count() > 1:
-                return inner  # Numbers that wrap around keep only remainders by powers of two.
-            quotient = index_symbol(f"{_PART}{of} // {by}")
-            rest = inner - quotient * by
-            # Elimination over rationals does not know that the quotient is an integer.
-            low, high = range_within(inner, constraints)
-            constraints += [] if low is None else [quotient - Affine(low // by)]
-            constraints += [] if high is None else [Affine(high // by) - quotient]
-            constraints += [rest, Affine(by - 1) - rest]
-            return quotient if isinstance(index, FloorDiv) else rest
-        case Bitwise():
-            return _combined(index, constraints)
-        case Sum(parts, total):
-            for part, factor in parts:
-                total = total + _linear(part, constraints) * factor
-            return total
-        case _:
-            raise AssertionError(f"bounds: no rule for {type(index).__name__}")
-
-
-def _combined(index: Bitwise, constraints: list[Affine]) -> Affine:
-    """The combined bits of two expressions, as a sum of them or as a new symbol."""
-    exact = [_linear(side, constraints) for side in (index.left, index.right)]
-    sides = [_in_64_bits(side, constraints) for side in exact]
-    ranges = [range_within(side, constraints) for side in sides]
-    if any(map(is_empty, ranges)):
-        return Affine()  # Nothing is computed where the constraints cannot hold.
-    if are_disjoint(index, ranges):
-        return Affine() if index.operator == "and" else exact[0] + exact[1]
-    result = index_symbol(f"{_PART}{index}")
-    constraints += rows_of(index, result, sides, ranges)
-    divided = with_divisions(index)
-    if divided is not None and sides[0] == exact[0]:
-        equal = result - _linear(divided, constraints)
-        constraints += [equal, equal * -1]
-    return result
-
-
-def _in_64_bits(expression: Affine, constraints: list[Affine], most: int = MOST) -> Affine:
-    """The expression as kernels compute it: a symbol without bounds if it may be beyond `most`."""
-    is_symbol = not expression.constant and [c for _, c in expression.terms] == [1]
-    is_number = is_symbol and not expression.terms[0][0].startswith(_PART)
-    if is_number or _fits(*_rough_range(expression, constraints), most):
-        return expression
-    if _fits(*range_within(expression, constraints), most):
-        return expression
-    return index_symbol(f"{_PART}{expression} in 64 bits")
-
-
-def _rough_range(expression: Affine, constraints: Iterable[Affine]) -> tuple[int | None, int | None]:
-    """A range that may be too wide, from one constraint after another: without elimination, which is slow."""
-    ends: dict[str, tuple[int | None, int | None]] = {}
-
-    def largest(row: Affine, without: str = "") -> int | None:
-        total = row.constant
-        for name, c in row.terms:
-            end = 0 if name == without else ends.get(name, (None, None))[c > 0]
-            if end is None:
-                return None
-            total += c * end
-        return total
-
-    for row in constraints:
-        for name, c in row.terms:
-            rest, (low, high) = largest(row, name), ends.get(name, (None, None))
-            if rest is None:
-                continue
-            end = -(rest // c) if c > 0 else rest // -c
-            if c > 0:
-                ends[name] = end if low is None else max(low, end), high
-            else:
-                ends[name] = low, end if high is None else min(high, end)
-    negated = largest(expression * -1)
-    return None if negated is None else -negated, largest(expression)
-
-
-def _fits(low: int | None, high: int | None, most: int = MOST) -> bool:
-    """Whether all numbers of a range are at most `most`, and those below zero at least as near."""
-    return low is not None and high is not None and (low > high or (low >= -most - 1 and high <= most))

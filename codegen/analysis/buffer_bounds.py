@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from codegen.analysis.cases import Case, Facts, Range
+from codegen.analysis.cases import Case, Facts
 from codegen.analysis.footprints import Footprints
 from codegen.analysis.given import Given, Storage
+from codegen.analysis.linear import loop_index
 from codegen.analysis.numbers import Numbers
+from codegen.analysis.ranges import Ends
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine
@@ -55,7 +57,7 @@ class _Check:
 
     numbers: Numbers
     footprints: Footprints
-    limits: dict[str, Range] = field(default_factory=dict)
+    limits: dict[str, Ends] = field(default_factory=dict)
     results: dict[str, list[tuple[Affine, Facts]]] = field(default_factory=dict)
     lent: str = ""
 
@@ -127,43 +129,21 @@ class _Check:
         plain = node.step > 0 and node.size == 1 and len(node.lower) == 1 and not node.live
         if not plain:
             raise KernelError(f"bounds: no rule for the loop over {node.index}: it is not lowered to the end")
-        lower = self.numbers.index(node.lower[0], scope)
-        uppers = [self.numbers.index(bound, scope) for bound in node.upper]
+        lower, upper = (
+            [self.numbers.index(bound, scope) for bound in bounds] for bounds in (node.lower, node.upper)
+        )
         starts = {each.name: self.numbers.number(each.start, scope) for each in node.carried}
-        most = min((high for upper in uppers for high in self.trips(upper - lower, node.step)), default=None)
         scope.symbols |= starts
-        if most is not None and most < 0:
+        found = loop_index(node.index, lower, upper, node.step, self.unknowns)
+        if found is None:
             return
-        once = most == 0
-        count = Affine() if once else self.unknowns.new(node.index, 0, most)
-        index = lower + count * node.step
-        ends = [end for upper in uppers for end in (upper, *self.below(upper))]
-        if not once:
-            self.unknowns.define(count, [end - index - Affine(1) for end in ends])
-        entered = [end - lower - Affine(1) for end in (ends if once else uppers)]
-        runs = Case((), tuple(row for row in entered if row.terms))
-        inner = scope.inside(*([(runs,)] if runs.rows else []), loop=node.index)
+        index, entered = found
+        inner = scope.inside(*([(Case((), tuple(entered)),)] if entered else []), loop=node.index)
         inner.symbols[node.index] = index
         if node.carried:
-            self.carrying(node, starts, count, scope, inner)
+            self.carrying(node, starts, index - lower[0], scope, inner)
         else:
             self.block(node.body, inner)
-
-    def trips(self, distance: Affine, step: int) -> Iterable[int]:
-        """The largest count of steps below a distance, if it has a range."""
-        for each in (distance, *self.below(distance)):
-            _, high = self.unknowns.range(each)
-            if high is not None:
-                yield (high - 1) // step
-
-    def below(self, expression: Affine) -> list[Affine]:
-        """Expressions that are at least as large, each minimum replaced by each of its operands."""
-        out = []
-        for name, c in expression.terms:
-            if c > 0:
-                rest = expression - Affine(0, ((name, c),))
-                out += [rest + each * c for each in self.unknowns.minima.get(name, ())]
-        return out
 
     def carrying(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope

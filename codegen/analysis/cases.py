@@ -13,24 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.analysis.ranges import Ends, range_in
 from codegen.ir.index import Affine
 from codegen.support.dataclasses import dataclass
-
-Range: TypeAlias = tuple[int | None, int | None]
-"""The smallest and the largest value; None if there is none."""
-
-
-def range_in(expression: Affine, ranges: Mapping[str, Range]) -> Range:
-    """The range of an expression by the ranges of its unknowns."""
-    low: int | None = expression.constant
-    high: int | None = expression.constant
-    for name, c in expression.terms:
-        least, most = ranges[name]
-        if c < 0:
-            least, most = most, least
-        low = None if low is None or least is None else low + c * least
-        high = None if high is None or most is None else high + c * most
-    return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +46,7 @@ class Entry:
     index: Affine
     count: int = 1
 
-    def within(self, ranges: Mapping[str, Range], index_range: Range = (None, None)) -> Range:
+    def within(self, ranges: Mapping[str, Ends], index_range: Ends = (None, None)) -> Ends:
         """The range of the entries that the index may select; index_range: a further limit of the index."""
         low, high = range_in(self.index, ranges)
         least, most = index_range
@@ -89,7 +74,6 @@ class Unknown:
     """
 
     name: str
-    range: Range
     rows: tuple[Affine, ...] = ()
     zero: tuple[Affine, ...] = ()
     cases: Cases = ()

@@ -12,23 +12,10 @@ from dataclasses import field
 from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
-from codegen.analysis.bits import are_disjoint, is_empty, rows_of, with_divisions
-from codegen.analysis.polyhedra import feasible, projected, range_within
-from codegen.ir.index import (
-    Affine,
-    ArrayElement,
-    Bitwise,
-    FloorDiv,
-    FromEnd,
-    Index,
-    Inside,
-    Mod,
-    Sum,
-    affine,
-    distinct_element,
-    index_symbol,
-    index_symbols,
-)
+from codegen.analysis.linear import linear, loop_index
+from codegen.analysis.polyhedra import feasible, projected
+from codegen.analysis.unknowns import Exclusive, Unknowns
+from codegen.ir.index import Affine, Index, distinct_element, index_symbol, index_symbols
 from codegen.ir.nodes import MANY
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
@@ -68,14 +55,6 @@ class Dependence:
         return f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index}"
 
 
-class _Exclusive(NamedTuple):
-    """The sides of a ^, as expressions and with renamed symbols, and its result."""
-
-    written: tuple[Index, Index]
-    sides: tuple[Affine, Affine]
-    result: Affine
-
-
 @dataclass(slots=True)
 class _System:
     """Equations and inequalities under construction, and the answers to previous queries.
@@ -85,8 +64,7 @@ class _System:
 
     zero: list[Affine]
     not_negative: list[Affine]
-    made: int = 0
-    exclusive: list[_Exclusive] = field(default_factory=list)
+    exclusive: Sequence[Exclusive] = ()
     answers: Cache[Any, bool] = field(default_factory=Cache)
 
     def feasible(self, zero: Sequence[Affine], not_negative: Sequence[Affine]) -> bool:
@@ -102,15 +80,6 @@ class _System:
         """Whether an expression is 0 wherever the system holds."""
         rows = expression, expression * -1
         return not any(feasible(self.zero, [*self.not_negative, row - Affine(1)]) for row in rows)
-
-    def range(self, expression: Affine) -> tuple[int | None, int | None]:
-        """The least and the largest value of an expression; None if unknown."""
-        rows = [*self.not_negative, *self.zero, *(row * -1 for row in self.zero)]
-        return range_within(expression, rows)
-
-    def fresh(self) -> Affine:
-        self.made += 1
-        return index_symbol(f"#{self.made}")
 
 
 def first_dependence(
@@ -270,23 +239,28 @@ def _system_of(earlier: Access, later: Access) -> _System | None:
 @cached(64)
 def _same_element(earlier: _Side, later: _Side) -> _System | None:
     """Like _system_of, for the relevant parts of two accesses; each loop around them repeats the query."""
-    system = _System([], [])
-    sides = []
-    pairs = (earlier, "<", later[0]), (later, ">", earlier[0])
-    for (subscripts, loops), mark, others in pairs:
-        names = {loop.name: f"{loop.name}{mark}" for loop in loops}
+    unknowns = Unknowns()
+    sides, indices = list[list[Affine]](), list[dict[str, Affine]]()
+    for (subscripts, loops), others in ((earlier, later[0]), (later, earlier[0])):
+        symbols: dict[str, Affine] = {}
+
+        def number(index: Index, symbols: Mapping[str, Affine] = symbols) -> Affine:
+            return linear(index, unknowns, lambda name: symbols.get(name) or unknowns.size(name))
+
         for loop in loops:
-            _inside(loop, names, system)
-        sides.append([_linear(index, names, system) for index in _told_apart(subscripts, others)])
+            ends = list(map(number, loop.lower)), list(map(number, loop.upper))
+            inside = loop_index(loop.name, *ends, loop.step, unknowns)
+            if inside is None:
+                return None
+            symbols[loop.name], _ = inside
+        sides.append([number(index) for index in _told_apart(subscripts, others)])
+        indices.append(symbols)
+    system = _System(*unknowns.system(), unknowns.exclusive)
     system.zero += [a - b for a, b in zip(*sides, strict=True)]
     common = [a for a, b in zip(earlier[1], later[1], strict=False) if a.number == b.number]
     for loop in common:
-        here, there = index_symbol(f"{loop.name}<"), index_symbol(f"{loop.name}>")
+        here, there = (symbols[loop.name] for symbols in indices)
         system.zero.append(there - here - _distance(loop) * loop.step)
-    extents = {
-        name for row in (*system.zero, *system.not_negative) for name, _ in row.terms if ".shape" in name
-    }
-    system.not_negative += [index_symbol(name) for name in sorted(extents)]
     _invert_exclusive(system, common, {loop.name for loop in (*earlier[1], *later[1])})
     found = projected(
         system.zero, system.not_negative, {name for x in common for name, _ in _distance(x).terms}
@@ -319,18 +293,6 @@ def _invert_exclusive(system: _System, common: Sequence[_Range], differing: set[
                 break
 
 
-def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
-    """Constrain a loop's index to the values that it takes."""
-    index = index_symbol(names[loop.name])
-    sign = 1 if loop.step > 0 else -1
-    starts = [_linear(bound, names, system) for bound in loop.lower]
-    system.not_negative += [(index - start) * sign for start in starts]
-    if len(starts) == 1 and abs(loop.step) > 1:
-        system.zero.append(index - starts[0] - system.fresh() * loop.step)
-    ends = [_linear(bound, names, system) for bound in loop.upper]
-    system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
-
-
 def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterator[Index]:
     """Subscripts with distinct elements of one array replaced by their own subscripts, if on both sides.
 
@@ -342,47 +304,3 @@ def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterato
             yield from here.subscripts
         else:
             yield one
-
-
-def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
-    """An index expression with its symbols renamed; divisions and bits become new bounded symbols.
-
-    Each element of an array is an unknown number, even if the same element occurs elsewhere.
-    """
-    match index:
-        case ArrayElement() | FromEnd() | Inside():
-            return system.fresh()
-        case Affine(constant, terms):
-            return affine(constant, [(names.get(name, name), c) for name, c in terms])
-        case FloorDiv(of, by) | Mod(of, by):
-            inner, quotient = _linear(of, names, system), system.fresh()
-            rest = inner - quotient * by
-            system.not_negative += [rest, Affine(by - 1) - rest]
-            return quotient if isinstance(index, FloorDiv) else rest
-        case Bitwise():
-            return _combined(index, names, system)
-        case Sum(parts, rest):
-            total = _linear(rest, names, system)
-            for part, k in parts:
-                total = total + _linear(part, names, system) * k
-            return total
-        case _:
-            raise AssertionError(f"dependence: no rule for {type(index).__name__}")
-
-
-def _combined(index: Bitwise, names: Mapping[str, str], system: _System) -> Affine:
-    """The combined bits of two expressions, as a sum or division of them or as a new symbol."""
-    divided = with_divisions(index)
-    if divided is not None:
-        return _linear(divided, names, system)
-    sides = [_linear(side, names, system) for side in (index.left, index.right)]
-    ranges = [system.range(side) for side in sides]
-    if any(map(is_empty, ranges)):
-        return Affine()
-    if are_disjoint(index, ranges):
-        return Affine() if index.operator == "and" else sides[0] + sides[1]
-    result = system.fresh()
-    system.not_negative += rows_of(index, result, sides, ranges)
-    if index.operator == "xor":
-        system.exclusive.append(_Exclusive((index.left, index.right), (sides[0], sides[1]), result))
-    return result

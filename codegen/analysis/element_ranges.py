@@ -8,14 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.analysis.bounds import Domain, extremes_in
+from codegen.analysis.bounds import Domain
+from codegen.analysis.ranges import Range
 from codegen.ir.index import ArrayElement, FloorDiv, Index, Sum
 from codegen.support.dataclasses import dataclass
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-Range: TypeAlias = tuple[int, int]
-"""The least and the largest value; the first is larger if there is none."""
-
 NONE: Range = (1, 0)
 
 _UNSIGNED = {np.dtype(f"i{n}"): (np.dtype(f"u{n}"), (1 << 8 * n - 1) - 1) for n in (1, 2, 4, 8)}
@@ -51,9 +49,7 @@ class Limits:
         return low > high or (self.low <= low and high <= self.high)
 
 
-def narrowed(
-    index: Index, wanted: Range, domain: Domain, values: Mapping[str, int]
-) -> tuple[ArrayElement, Range] | None:
+def narrowed(index: Index, wanted: Range, domain: Domain) -> tuple[ArrayElement, Range] | None:
     """The element in an expression, and a range of the element that keeps the expression in `wanted`.
 
     idx[i] + j + 1 from 0 to 9, j from 0 to 3 -> idx[i] from -1 to 5
@@ -65,11 +61,11 @@ def narrowed(
         case ArrayElement():
             return index, wanted
         case FloorDiv(of, by):
-            return narrowed(of, (low * by, high * by + by - 1), domain, values)
+            return narrowed(of, (low * by, high * by + by - 1), domain)
         case Sum(((part, k),), rest):
-            least, most = extremes_in(domain, rest, values)
+            least, most = domain.extremes(rest)
             if least is None or most is None:
                 return None
             first, last = (low - least, high - most)[:: 1 if k > 0 else -1]
-            return narrowed(part, (-(-first // k), last // k), domain, values)
+            return narrowed(part, (-(-first // k), last // k), domain)
     return None

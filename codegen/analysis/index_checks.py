@@ -19,11 +19,11 @@ from codegen.analysis.bounds import (
     Nested,
     bounded_by_elements,
     domain_of,
-    extremes_in,
-    inside_loop,
+    every_call,
 )
 from codegen.analysis.computed_subscripts import Computed, arrays_in, bound_names, counted
-from codegen.analysis.element_ranges import NONE, Arrays, Limits, Range, narrowed, range_of
+from codegen.analysis.element_ranges import NONE, Arrays, Limits, narrowed, range_of
+from codegen.analysis.ranges import Range
 from codegen.ir.elements import MOST
 from codegen.ir.index import (
     Affine,
@@ -38,7 +38,6 @@ from codegen.ir.index import (
     depends_on_elements,
     elements_in,
     evaluate_index,
-    index_symbol,
     replace_loaded,
 )
 from codegen.ir.nodes import For, Function, Store
@@ -175,7 +174,7 @@ class IndexChecks:
                     return False
                 continue
             index, low = counted(subscript, extent)
-            known = narrowed(index, (low, extent - 1), domain, self.values)
+            known = narrowed(index, (low, extent - 1), domain)
             if known is None or not self._add(*known, loops, domain, found):
                 return False
         return True
@@ -290,34 +289,31 @@ class _Ranges:
 
     def _domain(self, loops: tuple[For, ...]) -> Domain | None:
         if not loops:
-            return Domain()
+            return every_call(self.checks.values)
         *outer, loop = loops
         around = self.domain(tuple(outer))
         if around is None:
             return None
-        known: list[Affine] = []
+        domain = around.copy()
 
         def ends(bounds: Sequence[Index]) -> tuple[Index, ...]:
-            return tuple(self._bound(bound, loops, around, known) for bound in bounds)
+            return tuple(self._bound(bound, loops, domain) for bound in bounds)
 
-        plain = replace(loop, lower=ends(loop.lower), upper=ends(loop.upper))
-        return inside_loop(Domain((*around.constraints, *known)), plain, self.checks.values)
+        return domain.inside(replace(loop, lower=ends(loop.lower), upper=ends(loop.upper)))
 
-    def _bound(self, bound: Index, loops: tuple[For, ...], around: Domain, known: list[Affine]) -> Index:
-        """A bound of the last loop; one that depends on elements becomes a symbol with a range in `known`."""
+    def _bound(self, bound: Index, loops: tuple[For, ...], domain: Domain) -> Index:
+        """A bound of the last loop; one that depends on elements becomes a number with a known range."""
         if not depends_on_elements(bound):
             return bound
         *outer, loop = loops
-        found = self.range(bound, outer, around)
+        found = self.range(bound, outer, domain)
         if found is None or (found[0] <= found[1] and max(map(abs, found)) >= MOST_BOUND):
             reached = "anything" if found is None else f"{found[0]} to {found[1]}"
             raise KernelIndexError(
                 f"a bound of loop {loop.index} in line {loop.line} is {bound}, which may be {reached}; "
                 f"expected numbers of 61 bits\n  correct the elements of {arrays_in([bound])}"
             )
-        symbol = index_symbol(f"{loop.index}@{len(known)}")
-        known += [symbol - Affine(found[0]), Affine(found[1]) - symbol]
-        return symbol
+        return domain.number(str(bound), found)
 
     def inside(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> bool:
         """Whether a subscript is certainly inside."""
@@ -331,24 +327,19 @@ class _Ranges:
         """The range of an expression; None if it is unknown."""
         if isinstance(index, ArrayElement):
             return self.of_part(index, loops, domain)
-        bounds: list[Affine] = []
+        within = domain.copy()
         empty = False
 
         def bounded(part: Index) -> Index:
             nonlocal empty
             found = self.of_part(part, loops, domain)
-            if found is None:
-                return index_symbol(str(part))
-            empty = empty or found[0] > found[1]
-            symbol = index_symbol(f"{part}#{len(bounds)}")
-            bounds.extend((symbol - Affine(found[0]), Affine(found[1]) - symbol))
-            return symbol
+            empty = empty or (found is not None and found[0] > found[1])
+            return within.number(str(part), found or (None, None))
 
         plain = replace_loaded(index, bounded)
         if empty:
             return NONE
-        within = Domain((*domain.constraints, *bounds))
-        low, high = extremes_in(within, plain, self.checks.values)
+        low, high = within.extremes(plain)
         return None if low is None or high is None else (low, high)
 
     def of_part(self, part: Index, loops: Sequence[For], domain: Domain) -> Range | None:

@@ -8,24 +8,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.analysis.bits import bits_within, rows_of
 from codegen.analysis.cases import Case, Cases, Entry, Facts
 from codegen.analysis.given import Between, Given, Lines, Listed, Records
+from codegen.analysis.linear import linear
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
-from codegen.ir.index import (
-    Affine,
-    Bitwise,
-    FloorDiv,
-    Greatest,
-    Index,
-    Least,
-    Mod,
-    Quotient,
-    Sum,
-    Times,
-    affine,
-)
+from codegen.ir.index import Affine, Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.names import END
 from codegen.ir.nodes import Compare, Function
@@ -88,72 +76,7 @@ class Numbers:
 
     def index(self, index: Index, scope: Scope) -> Affine:
         """An index expression over unknowns."""
-        match index:
-            case Affine(constant, terms):
-                found: list[tuple[str, int]] = []
-                for name, c in terms:
-                    known = self.symbol(name, scope)
-                    constant += known.constant * c
-                    found += [(unknown, factor * c) for unknown, factor in known.terms]
-                return affine(constant, found)
-            case FloorDiv(of, by):
-                return self.unknowns.floor(self.index(of, scope), by)
-            case Mod(of, by):
-                return self.unknowns.remainder(self.index(of, scope), by)
-            case Bitwise(_, left, right):
-                return self.combined(index, [self.index(side, scope) for side in (left, right)])
-            case Times(of, name):
-                return self.product(self.index(of, scope), self.symbol(name, scope))
-            case Quotient(of, name):
-                return self.quotient(self.index(of, scope), self.symbol(name, scope), scope)
-            case Least(several):
-                return self.unknowns.least([self.index(each, scope) for each in several], scope.facts)
-            case Greatest(several):
-                negative = [self.index(each, scope) * -1 for each in several]
-                return self.unknowns.least(negative, scope.facts) * -1
-            case Sum(parts, rest):
-                total = self.index(rest, scope)
-                for part, factor in parts:
-                    total = total + self.index(part, scope) * factor
-                return total
-            case _:
-                raise KernelError(f"bounds: no rule for {type(index).__name__}")
-
-    def combined(self, index: Bitwise, sides: list[Affine]) -> Affine:
-        """The combined bits of two numbers, of which the range is known."""
-        ranges = [self.unknowns.range(side) for side in sides]
-        found = self.unknowns.new(str(index), *bits_within(index.operator, *ranges))
-        self.unknowns.define(found, rows_of(index, found, sides, ranges))
-        return found
-
-    def product(self, one: Affine, two: Affine) -> Affine:
-        """A product; unless one factor is a number, only the range of the product is known."""
-        for a, b in ((one, two), (two, one)):
-            if not b.terms:
-                return a * b.constant
-        (low, high), (least, most) = self.unknowns.range(one), self.unknowns.range(two)
-        if low is None or high is None or least is None or most is None:
-            return self.unknowns.new(f"({one}) * ({two})")
-        ends = low * least, low * most, high * least, high * most
-        return self.unknowns.new(f"({one}) * ({two})", min(ends), max(ends))
-
-    def quotient(self, of: Affine, by: Affine, scope: Scope) -> Affine:
-        """A quotient, rounded down; unless the divisor is a number, only its range is known."""
-        if not by.terms and by.constant > 0:
-            return self.unknowns.floor(of, by.constant)
-        _, high = self.unknowns.range(of)
-        if not all(self.unknowns.proves(row, scope.facts) for row in (of, by - Affine(1))):
-            raise KernelError(
-                f"bounds: expected a positive quotient in {self.function.name}, got ({of}) // ({by})"
-            )
-        if of == by:
-            return Affine(1)
-        # The quotient is below each factor of the divisor that exceeds the dividend: 128*j // n if j < n.
-        shared = {c // d for n, c in of.terms for m, d in by.terms if n == m and c % d == 0}
-        for factor in shared | {c for _, c in of.terms}:
-            if factor > 0 and self.unknowns.proves(by * factor - of - Affine(1), scope.facts):
-                high = factor - 1 if high is None else min(high, factor - 1)
-        return self.unknowns.new(f"({of}) // ({by})", 0, high)
+        return linear(index, self.unknowns, lambda name: self.symbol(name, scope), scope.facts)
 
     def entries(self, name: str, index: Affine, count: int, scope: Scope, half: str = "") -> Affine:
         """One of `count` entries of a table from an index on."""

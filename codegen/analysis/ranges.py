@@ -1,8 +1,37 @@
-"""The offset ranges of a copy on each side, proven inside the buffers before it runs."""
+"""Ranges of numbers, and of the offsets of a copy on each side, proven inside the buffers before it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from codegen.ir.index import Affine
 from codegen.support.errors import KernelError
+
+Range: TypeAlias = tuple[int, int]
+"""The least and the largest number; the first is larger if there is none."""
+
+Ends: TypeAlias = tuple[int | None, int | None]
+"""The same, None where it is unknown."""
+
+
+def is_empty(ends: Ends) -> bool:
+    """Whether a range has no numbers."""
+    low, high = ends
+    return low is not None and high is not None and low > high
+
+
+def range_in(expression: Affine, ranges: Mapping[str, Ends]) -> Ends:
+    """The range of an expression by the ranges of its symbols."""
+    low: int | None = expression.constant
+    high: int | None = expression.constant
+    for name, c in expression.terms:
+        least, most = ranges[name]
+        if c < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + c * least
+        high = None if high is None or most is None else high + c * most
+    return low, high
 
 
 def affine_range(base: int, digits: list[tuple[int, int]]) -> tuple[int, int]:

@@ -6,11 +6,12 @@ unknowns are eliminated (`polyhedra`); and if one of several cases holds, each i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
-from codegen.analysis.cases import Case, Cases, Facts, Range, Unknown
+from codegen.analysis.cases import Case, Cases, Facts, Unknown
 from codegen.analysis.polyhedra import feasible
+from codegen.analysis.ranges import Ends
 from codegen.ir.index import Affine
 from codegen.support.dataclasses import dataclass
 
@@ -21,13 +22,13 @@ PASSES = 3
 """How many times ranges narrow each other."""
 
 
-def refutes(unknowns: Mapping[str, Unknown], goal: Case, facts: Facts) -> bool:
+def refutes(unknowns: Mapping[str, Unknown], ranges: Mapping[str, Ends], goal: Case, facts: Facts) -> bool:
     """Whether a goal contradicts the facts and what is known about the unknowns.
 
     0 <= i < 10, j = min(i, 6):  i >= 10 -> True;  j >= 7 -> True;  i - j >= 3 -> False
     """
     sure = [goal, *(cases[0] for cases in facts if len(cases) == 1)]
-    return _Proof(unknowns).refuted(sure, [cases for cases in facts if len(cases) > 1], frozenset())
+    return _Proof(unknowns, ranges).refuted(sure, [cases for cases in facts if len(cases) > 1], frozenset())
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class _Proof:
     """A proof, case by case. tried: the number of cases so far."""
 
     known: Mapping[str, Unknown]
+    ranges: Mapping[str, Ends]
     tried: int = 0
 
     def refuted(self, sure: list[Case], open_facts: list[Cases], split: frozenset[str]) -> bool:
@@ -45,16 +47,16 @@ class _Proof:
         self.tried += 1
         if self.tried > MOST_CASES:
             return False
-        unknowns = self._related(sure)
+        unknowns = related(self.known, _rows(sure))
         zero = [row for case in sure for row in case.zero] + [row for u in unknowns for row in u.zero]
         rows = [row for case in sure for row in case.not_negative] + [row for u in unknowns for row in u.rows]
         rows = [_tightened(row) for row in rows]
-        ranges = {u.name: u.range for u in unknowns}
+        ranges = {u.name: self.ranges[u.name] for u in unknowns}
         if not _narrow([*rows, *_combined(zero, rows), *zero, *(row * -1 for row in zero)], ranges, unknowns):
             return True
-        if not feasible(zero, [*rows, *_ends(ranges)]):
+        if not feasible(zero, [*rows, *ends(ranges)]):
             return True
-        near = self._related(sure[:1])
+        near = related(self.known, _rows(sure[:1]))
         for unknown in (u for u in unknowns if u.cases and u.name not in split):
             if unknown in near or not open_facts:
                 done = split | {unknown.name}
@@ -64,16 +66,21 @@ class _Proof:
             return all(self.refuted([*sure, case], left, split) for case in cases)
         return False
 
-    def _related(self, sure: list[Case]) -> list[Unknown]:
-        """The unknowns that cases mention, those closest to the goal first; with those that define them."""
-        found: dict[str, None] = {}
-        front = [name for case in sure for row in (*case.zero, *case.not_negative) for name, _ in row.terms]
-        while front:
-            front = list(dict.fromkeys(front))
-            found.update(dict.fromkeys(front))
-            inside = (self.known[name] for name in front)
-            front = [name for unknown in inside for name in _mentioned(unknown) if name not in found]
-        return [self.known[name] for name in found]
+
+def related(unknowns: Mapping[str, Unknown], rows: Iterable[Affine]) -> list[Unknown]:
+    """The unknowns in expressions and in the definitions of these, in the order of their distance."""
+    found: dict[str, None] = {}
+    front = [name for row in rows for name, _ in row.terms]
+    while front:
+        front = list(dict.fromkeys(front))
+        found.update(dict.fromkeys(front))
+        inside = (unknowns[name] for name in front)
+        front = [name for unknown in inside for name in _mentioned(unknown) if name not in found]
+    return [unknowns[name] for name in found]
+
+
+def _rows(cases: Iterable[Case]) -> Iterator[Affine]:
+    return (row for case in cases for row in (*case.zero, *case.not_negative))
 
 
 def _mentioned(unknown: Unknown) -> Iterator[str]:
@@ -84,14 +91,14 @@ def _mentioned(unknown: Unknown) -> Iterator[str]:
         yield unknown.beside
 
 
-def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown]) -> bool:
+def _narrow(rows: list[Affine], ranges: dict[str, Ends], unknowns: list[Unknown]) -> bool:
     """Narrow the ranges by rows that are not negative; False if these cannot hold."""
     entries = [u for u in unknowns if u.entry]
     for _ in range(PASSES):
         changed = False
         for unknown in reversed(entries):
             assert unknown.entry
-            changed |= _meet(
+            changed |= meet(
                 ranges, unknown.name, unknown.entry.within(ranges, _compared(unknown.entry.index, rows))
             )
         for row in rows:
@@ -99,8 +106,8 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
                 if row.constant < 0:
                     return False
                 continue
-            for name, end in _implied(row, ranges):
-                changed |= _meet(ranges, name, end)
+            for name, end in implied(row, ranges):
+                changed |= meet(ranges, name, end)
         if any(low is not None and high is not None and low > high for low, high in ranges.values()):
             return False
         if not changed:
@@ -108,7 +115,7 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
     return True
 
 
-def _compared(index: Affine, rows: list[Affine]) -> Range:
+def _compared(index: Affine, rows: list[Affine]) -> Ends:
     """The smallest and the largest value of an index by the rows that compare it with a number.
 
     384*t + 64*j - 64 >= 0 -> 384*t + 64*j is at least 64, though t and j may both be 0
@@ -140,7 +147,7 @@ def _tightened(row: Affine) -> Affine:
     return Affine(row.constant // factor * factor, row.terms)
 
 
-def _implied(row: Affine, ranges: dict[str, Range]) -> Iterator[tuple[str, Range]]:
+def implied(row: Affine, ranges: Mapping[str, Ends]) -> Iterator[tuple[str, Ends]]:
     """The range that a row implies for each of its unknowns, given the ranges of the others."""
     most, open_names = row.constant, []
     for name, c in row.terms:
@@ -160,7 +167,8 @@ def _implied(row: Affine, ranges: dict[str, Range]) -> Iterator[tuple[str, Range
         yield name, ((-(others // c), None) if c > 0 else (None, others // -c))
 
 
-def _meet(ranges: dict[str, Range], name: str, end: Range) -> bool:
+def meet(ranges: dict[str, Ends], name: str, end: Ends) -> bool:
+    """Narrow the range of an unknown to what is also in another one; return whether it changed."""
     low, high = ranges[name]
     if end[0] is not None and (low is None or end[0] > low):
         low = end[0]
@@ -171,7 +179,8 @@ def _meet(ranges: dict[str, Range], name: str, end: Range) -> bool:
     return changed
 
 
-def _ends(ranges: dict[str, Range]) -> Iterator[Affine]:
+def ends(ranges: Mapping[str, Ends]) -> Iterator[Affine]:
+    """Ranges as expressions that are not negative."""
     for name, (low, high) in ranges.items():
         if low is not None:
             yield Affine(-low, ((name, 1),))

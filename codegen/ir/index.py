@@ -42,11 +42,15 @@ class Affine:
         return affine(self.constant + other.constant, [*self.terms, *other.terms])
 
     def __sub__(self, other: Affine) -> Affine:
+        if not other.terms:
+            return Affine(self.constant - other.constant, self.terms)
         return self + other * -1
 
     def __mul__(self, factor: int) -> Affine:
         if not factor:
             return Affine()
+        if factor == 1:
+            return self
         return Affine(self.constant * factor, tuple((name, c * factor) for name, c in self.terms))
 
     def __str__(self) -> str:

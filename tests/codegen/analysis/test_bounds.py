@@ -101,6 +101,11 @@ LARGE = 1 << 61
         (Mod(ROW * LARGE, 5), (loop("i", Affine(), Affine(5)),), (None, None)),
         (Mod(ROW * LARGE, 8), (loop("i", Affine(), Affine(5)),), (0, 7)),
         (FloorDiv(N * LARGE, 5), (), (None, None)),
+        (
+            Sum(((FloorDiv(ROW * LARGE, 3), 1), (FloorDiv(ROW * LARGE, 5), -1))),
+            (loop("i", Affine(), Affine(5)),),
+            (None, None),
+        ),
         (ROW, (loop("i", N * LARGE, Affine(10)),), (None, 9)),
         (ROW, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (0, 2)),
         (COLUMN, (loop("i", Affine(), Affine(3)), loop("j", ROW * LARGE * 4, Affine(10))), (None, 9)),

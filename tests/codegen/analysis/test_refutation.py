@@ -41,7 +41,8 @@ def known() -> Unknowns:
 
 @given(cases(), st.lists(st.lists(cases(), min_size=1, max_size=3).map(tuple), max_size=3))
 def test_a_refuted_goal_never_holds(goal: Case, facts: list[tuple[Case, ...]]) -> None:
-    if refutes(known().known, goal, tuple(facts)):
+    unknowns = known()
+    if refutes(unknowns.known, unknowns.ranges, goal, tuple(facts)):
         for numbers in product(range(ENDS[0], ENDS[1] + 1), repeat=len(NAMES)):
             values = dict(zip(NAMES, numbers, strict=True))
             assert not (holds(goal, values) and all(any(holds(c, values) for c in each) for each in facts))

@@ -217,8 +217,8 @@ LOOPS = (
     Mutant(
         "index-at-the-extent",
         "An element that is the extent itself counts as a subscript inside the array.",
-        "known = narrowed(index, (low, extent - 1), domain, self.values)",
-        "known = narrowed(index, (low, extent), domain, self.values)",
+        "known = narrowed(index, (low, extent - 1), domain)",
+        "known = narrowed(index, (low, extent), domain)",
         ("kernels/test_indexed",),
     ),
     Mutant(
@@ -273,8 +273,8 @@ LOOPS = (
     Mutant(
         "bounds-off-by-one",
         "A subscript that reaches the extent itself counts as inside the array.",
-        "(low >= 0 and high < extent)",
-        "(low >= 0 and high <= extent)",
+        "is_within(number, 0, extent - 1)",
+        "is_within(number, 0, extent)",
         ("test_bounds", "test_errors"),
     ),
     Mutant(
