@@ -139,6 +139,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import schedule_function as schedule_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
+    from codegen.pipeline.loops import verify_calls as verify_calls
     from codegen.pipeline.program import CopyProgram as CopyProgram
     from codegen.pipeline.program import footprint_bytes as footprint_bytes
     from codegen.pipeline.staged import StagedProgram as StagedProgram
@@ -313,7 +314,7 @@ _HOMES = {
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
     "pipeline.index_limits": "limits_call",
-    "pipeline.loops": "Vectorized in_tiles loop_kernel schedule_function vectorize_function",
+    "pipeline.loops": "Vectorized in_tiles loop_kernel schedule_function vectorize_function verify_calls",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",

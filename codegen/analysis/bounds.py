@@ -76,7 +76,7 @@ class Domain:
         found = loop_index(loop.index, lower, upper, loop.step, unknowns)
         if found is None:
             return None
-        index, entered = found
+        index, _, entered = found
         if entered and unknowns.refutes(tuple(entered)):
             return None
         for row in entered:

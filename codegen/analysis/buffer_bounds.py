@@ -1,9 +1,10 @@
-"""Prove, before a kernel of a copy runs, that every access stays inside its storage.
+"""Prove, before a kernel runs, that every access stays inside its storage.
 
-The check walks the function that is printed, given the numbers of a launch. The address of each access
-becomes a linear expression over unknowns: loop indices, addresses, minima, entries of tables. Loops,
-conditions and tables limit the unknowns. The check is conservative: it rejects every access that may be
-outside, and every statement or expression without a rule. Prefetches may be outside.
+The check walks the function in registers, given the numbers of a launch or of a call. The address of each
+access becomes a linear expression over unknowns: loop indices, addresses, minima, entries of tables. Loops,
+conditions and tables limit the unknowns; nothing is known of other numbers and conditions, such as those
+that are computed from elements. The check is conservative: it rejects every access that may be outside, and
+every statement or expression without a rule. Prefetches may be outside.
 """
 
 from __future__ import annotations
@@ -21,7 +22,20 @@ from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine
 from codegen.ir.names import BEGIN, END
-from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Prefetch, ScalarArg, Statement, Store, View
+from codegen.ir.nodes import (
+    Alloc,
+    Call,
+    Compare,
+    For,
+    Function,
+    If,
+    Let,
+    Prefetch,
+    ScalarArg,
+    Statement,
+    Store,
+    View,
+)
 from codegen.ir.values import Value
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -72,8 +86,10 @@ class _Check:
         self.unknowns.define(begin, [end - begin])
         scope = Scope({BEGIN: begin, END: end}, {})
         for argument in self.numbers.function.arguments:
-            if isinstance(argument, ScalarArg) and argument.name in self.numbers.given.numbers:
-                scope.symbols[argument.name] = Affine(self.numbers.given.numbers[argument.name])
+            if isinstance(argument, ScalarArg):
+                number = self.numbers.given.numbers.get(argument.name)
+                known = self.unknowns.new(argument.name) if number is None else Affine(number)
+                scope.symbols[argument.name] = known
         for buffer in self.numbers.function.buffers:
             storage = self.numbers.given.storages.get(buffer.name, Storage(0, 0))
             start = Affine(storage.start)
@@ -118,32 +134,33 @@ class _Check:
 
     def let(self, name: str, value: Value, scope: Scope) -> None:
         """Name a value; integers are symbols of index expressions."""
+        number = self.footprints.reads(value, scope)
         scope.symbols.pop(name, None)
-        if value.dtype == "i64" and not value.shape:
-            scope.symbols[name] = self.numbers.number(value, scope)
-        else:
-            self.footprints.reads(value, scope)
+        if number is not None:
+            scope.symbols[name] = number
 
     def loop(self, node: For, scope: Scope) -> None:
         """A loop, with the locals that it carries from one iteration to the next."""
-        plain = node.step > 0 and node.size == 1 and len(node.lower) == 1 and not node.live
-        if not plain:
+        if node.size > 1 or node.live:
             raise KernelError(f"bounds: no rule for the loop over {node.index}: it is not lowered to the end")
         lower, upper = (
             [self.numbers.index(bound, scope) for bound in bounds] for bounds in (node.lower, node.upper)
         )
-        starts = {each.name: self.numbers.number(each.start, scope) for each in node.carried}
+        values = {each.name: self.footprints.reads(each.start, scope) for each in node.carried}
+        starts = {name: number for name, number in values.items() if number is not None}
+        for name in values:
+            scope.symbols.pop(name, None)
         scope.symbols |= starts
         found = loop_index(node.index, lower, upper, node.step, self.unknowns)
         if found is None:
             return
-        index, entered = found
+        index, count, entered = found
         inner = scope.inside(*([(Case((), tuple(entered)),)] if entered else []), loop=node.index)
         inner.symbols[node.index] = index
-        if node.carried:
-            self.carrying(node, starts, index - lower[0], scope, inner)
+        if starts:
+            self.carrying(node, starts, count, scope, inner)
         else:
-            self.block(node.body, inner)
+            self.iteration(node, starts, count, scope, inner)
 
     def carrying(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
@@ -198,13 +215,15 @@ class _Check:
     def iteration(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
     ) -> None:
-        """The body of a loop that carries locals, which are within their limits."""
+        """The body of a loop; the integers that it carries are within their limits."""
         inner.symbols |= self.carried_values(starts, count)
         self.block(node.body, inner)
         for each in node.carried:
-            values = (starts[each.name], scope.facts), (self.numbers.number(each.update, inner), inner.facts)
-            self.results.setdefault(each.name, []).extend(values)
-            scope.symbols[each.name] = self.unknowns.new(each.name, *self.limits[each.name])
+            update = self.footprints.reads(each.update, inner)
+            if update is not None:
+                values = (starts[each.name], scope.facts), (update, inner.facts)
+                self.results.setdefault(each.name, []).extend(values)
+                scope.symbols[each.name] = self.unknowns.new(each.name, *self.limits[each.name])
 
     def carried_values(self, starts: dict[str, Affine], count: Affine) -> dict[str, Affine]:
         """The locals in some iteration: as they start in the first one."""
@@ -228,6 +247,9 @@ class _Check:
 
     def branches(self, node: If, scope: Scope) -> None:
         """Both branches, each with the facts of the tests; names that both define are known afterwards."""
+        for test in node.tests:
+            if not isinstance(test, Compare):
+                self.footprints.reads(test, scope)
         tests = [self.numbers.test(test, scope) for test in node.tests]
         unsure = [test for test in tests if not self.numbers.holds(test)]
         failing = next((test for test in tests if self.numbers.fails(test)), None)

@@ -252,7 +252,7 @@ def _same_element(earlier: _Side, later: _Side) -> _System | None:
             inside = loop_index(loop.name, *ends, loop.step, unknowns)
             if inside is None:
                 return None
-            symbols[loop.name], _ = inside
+            symbols[loop.name], _, _ = inside
         sides.append([number(index) for index in _told_apart(subscripts, others)])
         indices.append(symbols)
     system = _System(*unknowns.system(), unknowns.exclusive)

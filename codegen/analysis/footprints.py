@@ -6,7 +6,7 @@ it (`Launch.misaligned` runs if the destination does not start on a line).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from codegen.analysis.cases import Case, Facts
@@ -14,7 +14,7 @@ from codegen.analysis.given import Storage
 from codegen.analysis.numbers import Numbers
 from codegen.analysis.scope import Place, Pointer, Scope
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Affine, Index
+from codegen.ir.index import Affine, Index, Least
 from codegen.ir.instructions import instruction
 from codegen.ir.nodes import Store
 from codegen.ir.values import Each, Entries, Load, Step, Value
@@ -75,15 +75,17 @@ class Footprints:
             self.reads(value, scope)
         self.access(store, store.value.shape, store.value.dtype, scope)
 
-    def reads(self, value: Value, scope: Scope) -> None:
-        """All loads of a value."""
+    def reads(self, value: Value, scope: Scope) -> Affine | None:
+        """All loads of a value; returns the value if it is an integer."""
+        number = self.numbers.number(value, scope) if value.dtype == "i64" else None
         for load in loads(value):
             if load.array in scope.pointers:
                 self.access(load, load.shape, load.dtype, scope)
             elif load.shape:
                 self.entries(load, scope)
-            else:
+            elif number is None:
                 self.numbers.number(load, scope)
+        return number
 
     def entries(self, load: Load, scope: Scope) -> None:
         """A load of several entries of a table, side by side."""
@@ -93,10 +95,17 @@ class Footprints:
 
     def access(self, access: Load | Store, shape: tuple[int, ...], dtype: str, scope: Scope) -> None:
         """A load or a store of a buffer."""
-        if isinstance(access, Load) and (access.along or access.offsets is not None):
-            raise KernelError(f"bounds: no rule for gathers from {access.array}")
+        if access.along:
+            raise KernelError(f"bounds: no rule for subscripts of each lane of {access.array}")
         offset = self.total(access.subscripts, scope)
-        low, high = self.lanes(access, shape, scope)
+        counts = self.counts(access, shape, scope)
+        if access.first is not None:
+            lane = self.numbers.lane(0, shape[0])
+            scope = scope.inside((Case((), (counts[0] - lane - Affine(1),)),))
+        if access.offsets is None:
+            low, high = self.lanes(access, counts, scope)
+        else:
+            low = high = self.numbers.number(access.offsets, scope)
         text = f"{access.array}[{' + '.join(map(str, access.subscripts))}]"
         what = f"{'store of' if isinstance(access, Store) else 'load of'} {text}, {_kind(dtype, shape)}"
         self.touch(access.array, offset + low, offset + high, bits_of(dtype), what, scope)
@@ -108,14 +117,16 @@ class Footprints:
             total = total + self.numbers.index(subscript, scope)
         return total
 
-    def lanes(self, access: Load | Store, shape: tuple[int, ...], scope: Scope) -> tuple[Affine, Affine]:
+    def counts(self, access: Load | Store, shape: tuple[int, ...], scope: Scope) -> list[Affine]:
+        """The number of lanes along each dimension."""
+        counts = [Affine(count) for count in shape]
+        if access.first is not None:
+            counts[0] = self.numbers.index(Least((counts[0], access.first)), scope)
+        return counts
+
+    def lanes(self, access: Load | Store, counts: Sequence[Affine], scope: Scope) -> tuple[Affine, Affine]:
         """The lowest and the highest distance of a lane from the first."""
         low = high = Affine()
-        counts = list(shape)
-        if access.first is not None:
-            first = self.numbers.index(access.first, scope)
-            _, most = self.numbers.unknowns.range(first)
-            counts[0] = counts[0] if most is None else max(min(counts[0], most), 1)
         if len(access.steps) != len(counts):
             raise KernelError(f"bounds: no rule for lanes of {access.array} without their distances")
         for count, step in zip(counts, access.steps, strict=True):
@@ -123,11 +134,13 @@ class Footprints:
             low, high = low + nearest, high + farthest
         return low, high
 
-    def distances(self, step: Step, count: int, scope: Scope) -> tuple[Affine, Affine]:
+    def distances(self, step: Step, count: Affine, scope: Scope) -> tuple[Affine, Affine]:
         """The lowest and the highest distance along one dimension."""
         match step:
             case Entries(table, first, half):
-                entry = self.numbers.entries(table, self.numbers.index(first, scope), count, scope, half)
+                _, most = self.numbers.unknowns.range(count)
+                number = self.numbers.index(first, scope)
+                entry = self.numbers.entries(table, number, max(most or 1, 1), scope, half)
                 return entry, entry
             case Each(same):
                 return self.distances(same, count, scope)
@@ -139,8 +152,8 @@ class Footprints:
                 apart = Affine(step)
         if apart.terms:
             raise KernelError(f"bounds: the distance {step} between lanes is not known before the call")
-        last = apart.constant * (count - 1)
-        return Affine(min(last, 0)), Affine(max(last, 0))
+        last = (count - Affine(1)) * apart.constant
+        return (last, Affine()) if apart.constant < 0 else (Affine(), last)
 
     def touch(self, name: str, low: Affine, high: Affine, bits: int, what: str, scope: Scope) -> None:
         """Prove that an access of that many bits from one offset to another stays inside."""
@@ -178,7 +191,7 @@ class Footprints:
         """A prefetch may be outside, but the table entries with its address are read."""
         if load.offsets is not None:
             raise KernelError(f"bounds: no rule for gathers from {load.array}")
-        self.lanes(load, load.shape, scope)
+        self.lanes(load, self.counts(load, load.shape, scope), scope)
 
     def call(self, name: str, operands: tuple[str | Index, ...], scope: Scope) -> None:
         """An instruction, whose declaration states how many bytes of each buffer it touches."""

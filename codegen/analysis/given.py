@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -80,6 +81,7 @@ class Given:
 
     trips          the largest end of a call's range
     scratch_bytes  the size of the memory that the thread lends
+    elements       the range of the elements of arrays of indices
     """
 
     numbers: Mapping[str, int]
@@ -87,3 +89,4 @@ class Given:
     tables: Mapping[str, Table]
     trips: int
     scratch_bytes: int = 0
+    elements: Mapping[str, tuple[int, int]] = field(default_factory=dict)

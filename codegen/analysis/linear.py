@@ -60,9 +60,8 @@ def linear(index: Index, unknowns: Unknowns, symbol: Symbol, facts: Facts = ()) 
             exact = over_unknowns(of)
             number = unknowns.word(exact)
             if number != exact and by.bit_count() > 1:
-                return unknowns.new(
-                    str(index)
-                )  # Numbers that wrap around keep only remainders by powers of two.
+                # Numbers that wrap around keep only remainders by powers of two.
+                return unknowns.new(str(index))
             return (unknowns.floor if isinstance(index, FloorDiv) else unknowns.remainder)(number, by)
         case Bitwise(_, left, right):
             return _combined(index, over_unknowns(left), over_unknowns(right), unknowns)
@@ -102,13 +101,19 @@ def _combined(index: Bitwise, left: Affine, right: Affine, unknowns: Unknowns) -
     zeros = (max if index.operator == "and" else min)(map(zeros_below, exact))
     least, most = None if low is None else -(-low >> zeros), None if high is None else high >> zeros
     result = unknowns.made[key] = unknowns.new(str(found), least, most) * (1 << zeros)
+    rows = rows_of(index.operator, result, sides, ranges)
     divided = with_divisions(found)
-    equal: tuple[Affine, ...] = ()
     if divided is not None and sides == exact:
-        equal = (result - linear(divided, unknowns, index_symbol),)
-    elif index.operator == "xor":
+        unknowns.define(result, rows, zero=(result - linear(divided, unknowns, index_symbol),))
+        return result
+    if index.operator == "xor":
         unknowns.exclusive.append(Exclusive((index.left, index.right), sides, result))
-    unknowns.define(result, rows_of(index.operator, result, sides, ranges), zero=equal)
+    for side, (low, high) in zip(sides, reversed(ranges), strict=True):
+        if index.operator != "and" and low is not None and high is not None and low >= 0:
+            size = 1 << high.bit_length()
+            above = unknowns.floor(side, size) * size  # the other side does not change these bits
+            rows += [result - above, above + Affine(size - 1) - result]
+    unknowns.define(result, rows)
     return result
 
 
@@ -143,10 +148,10 @@ def _quotient(of: Affine, by: Affine, unknowns: Unknowns, facts: Facts) -> Affin
 
 def loop_index(
     name: str, lower: Sequence[Affine], upper: Sequence[Affine], step: int, unknowns: Unknowns
-) -> tuple[Affine, list[Affine]] | None:
-    """The index of a loop over unknowns, and expressions that are not negative if it has iterations.
+) -> tuple[Affine, Affine, list[Affine]] | None:
+    """The index of a loop, the iterations before, and expressions that are not negative if it has iterations.
 
-    for i in range(3, n, 4) -> 3 + 4*count, n - 4, where n - 4 - 4*count is not negative
+    for i in range(3, n, 4) -> 3 + 4*count, count, n - 4, where n - 4 - 4*count is not negative
 
     None if it certainly has no iterations.
     """
@@ -161,8 +166,8 @@ def loop_index(
         return None
     entered = [row for row in left if row.terms]
     if most is not None and most < abs(step):
-        return start, entered
+        return start, Affine(), entered
     count = unknowns.new(name, 0, None if most is None else most // abs(step))
     rows = [row - count * abs(step) for row in entered]
     unknowns.define(count, rows)
-    return start + count * step, entered
+    return start + count * step, count, entered

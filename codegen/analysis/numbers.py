@@ -13,11 +13,11 @@ from codegen.analysis.given import Between, Given, Lines, Listed, Records
 from codegen.analysis.linear import linear
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
-from codegen.ir.index import Affine, Index
+from codegen.ir.index import Affine, Bitwise, FloorDiv, Greatest, Index, Least, Mod, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.names import END
 from codegen.ir.nodes import Compare, Function
-from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -48,17 +48,31 @@ class Numbers:
     proven: int = 0
 
     def number(self, value: Value, scope: Scope) -> Affine:
-        """The value of an integer."""
+        """The value of an integer, or of a super-vector of them in any one lane.
+
+        Elements of arrays and the results of other operations are unknown.
+        """
         match value:
-            case IndexValue(index, shape=(), along=(), steps=()):
-                return self.index(index, scope)
-            case Const(int(number), shape=()):
+            case IndexValue(index, "i64", along=()):
+                lanes = (self.lane(k, n) * value.steps[k] for k, n in enumerate(value.shape))
+                return sum(lanes, start=self.index(index, scope))
+            case Const(int(number)):
                 return Affine(int(number))
-            case Local(name, shape=()):
-                return self.symbol(name, scope)
+            case Local(name) if name in scope.symbols:
+                return scope.symbols[name]
             case Load(table, (entry,), "i64", ()) if table not in scope.pointers:
                 return self.entries(table, self.index(entry, scope), 1, scope)
-            case Op("select", (condition, then, otherwise), shape=()):
+            case Load(array) if array in scope.pointers:
+                return self.unknowns.new(array, *self.given.elements.get(array, (None, None)))
+            case Load(array):
+                raise KernelError(f"bounds: no rule for {array} in {self.function.name}")
+            case Op("cast", (Load(dtype=dtype) as of,), "i64") if dtype[0] in "iu":
+                return self.number(of, scope)
+            case Op("broadcast", (of,), "i64"):
+                return self.number(of, scope)
+            case Op("elements_to_line"):
+                return self.unknowns.new("elements to the line", 0)
+            case Op("select", (condition, then, otherwise), "i64"):
                 test = self.test(condition, scope)
                 values = self.number(then, scope), self.number(otherwise, scope)
                 if self.holds(test) or self.fails(test) or values[0] == values[1]:
@@ -66,7 +80,22 @@ class Numbers:
                 return self.either(
                     f"{then} or {otherwise}"[:40], [((test[0],), values[0]), ((test[1],), values[1])]
                 )
-        raise KernelError(f"bounds: no rule for the integer {value} in {self.function.name}")
+            case Op(name, operands, dtype):
+                numbers = [self.number(each, scope) for each in operands]
+                made = _operation(name, *numbers) if dtype == "i64" and len(numbers) == 2 else None
+                if made is not None:
+                    return linear(made, self.unknowns, index_symbol, scope.facts)
+            case Reduce(_, vector, start):
+                self.number(vector, scope)
+                self.number(start, scope)
+        return self.unknowns.new("number")
+
+    def lane(self, dimension: int, count: int) -> Affine:
+        """The number of a lane along a dimension, the same one for all super-vectors."""
+        key = "lane", dimension, count
+        if key not in self.unknowns.made:
+            self.unknowns.made[key] = self.unknowns.new("lane", 0, count - 1)
+        return self.unknowns.made[key]
 
     def symbol(self, name: str, scope: Scope) -> Affine:
         """The meaning of a symbol."""
@@ -183,10 +212,11 @@ class Numbers:
             case Compare():
                 sides = self.index(test.left, scope), self.index(test.right, scope)
                 name: str = test.relation
-            case Op(name, (left, right), "i1", ()) if name in OPPOSITE:
+            case Op(name, (left, right), "i1") if name in OPPOSITE and left.dtype == "i64":
                 sides = self.number(left, scope), self.number(right, scope)
             case _:
-                raise KernelError(f"bounds: no rule for the test {test} of {self.function.name}")
+                self.number(test, scope)
+                return (Case(),), (Case(),)
         return _compared(sides[0], name, sides[1]), _compared(sides[0], OPPOSITE[name], sides[1])
 
     def holds(self, test: tuple[Cases, Cases]) -> bool:
@@ -201,6 +231,34 @@ class Numbers:
         """Whether an expression is negative by the ranges alone."""
         _, high = self.unknowns.range(row)
         return high is not None and high < 0
+
+
+def _operation(name: str, a: Affine, b: Affine) -> Index | None:
+    """An operation of two numbers as an index expression; None if it is none."""
+    match name, a, b:
+        case "add", _, _:
+            return a + b
+        case "sub", _, _:
+            return a - b
+        case "mul", _, Affine(factor, ()):
+            return a * factor
+        case "mul", Affine(factor, ()), _:
+            return b * factor
+        case "shl", _, Affine(by, ()):
+            return a * (1 << by)
+        case "shr", _, Affine(by, ()):
+            return FloorDiv(a, 1 << by)
+        case "floordiv", _, Affine(by, ()) if by > 0:
+            return FloorDiv(a, by)
+        case "mod", _, Affine(by, ()) if by > 0:
+            return Mod(a, by)
+        case (("and" | "or" | "xor"), _, _):
+            return Bitwise(name, a, b)
+        case "min", _, _:
+            return Least((a, b))
+        case "max", _, _:
+            return Greatest((a, b))
+    return None
 
 
 def _compared(left: Affine, relation: str, right: Affine) -> Cases:

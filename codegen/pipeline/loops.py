@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -37,6 +37,7 @@ from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.schedule.machine import machine
 from codegen.schedule.read_directives import pointing
 from codegen.support.dataclasses import dataclass
+from codegen.support.settings import settings
 
 MOST_OF_A_NAME = 80
 """Maximum number of characters of the function's name in the kernel's source."""
@@ -128,6 +129,23 @@ def loop_kernel(
     return LoopKernel(tiled, loops_source(tiled, directives, machine().register_bytes, fast=fast))
 
 
+def verify_calls(
+    kernel: LoopKernel,
+    shapes: Mapping[str, Sequence[int]],
+    strides: Mapping[str, Sequence[int]],
+    integers: Mapping[str, int],
+) -> None:
+    """With TILEJIT_VERIFY, prove that no call with arrays of these shapes and strides (in bytes) leaves them.
+
+    Raises:
+        KernelError: an access may be outside of its array, or has no rule.
+    """
+    if settings().verify:
+        from codegen.pipeline.proofs import prove_loops
+
+        prove_loops(kernel, shapes, strides, integers)
+
+
 def in_tiles(function: Function, directives: Sequence[Directive]) -> Function:
     """The function in tiles; its summary is that of the loops without tiles, which directives name."""
     function = name_bounds(function)
@@ -143,20 +161,20 @@ def loops_source(
         KernelError: no kernel can express the function.
     """
     schedule = choose_registers(function, register_bytes, directives, fast=fast)
-    lowered = fit_lines(order_arguments(lower(function, schedule)))
+    lowered = order_arguments(lower(function, schedule))
     title = function.name[:MOST_OF_A_NAME]
     # Names may contain anything, even quotation marks and statements; directives name loops only.
     what = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {function.summary}")
     how = ", ".join(map(str, directives)) or "Element by element"
     summary = f"{what}. {how}. Registers of {register_bytes} bytes."
-    body = body_of(replace(name_for_python(lowered), summary=summary))
+    body = body_of(replace(name_for_python(fit_lines(lowered)), summary=summary))
     digest = sha256(body.encode()).hexdigest()[:12]
     plain = re.sub(r"[^0-9A-Za-z_]", "_", title).strip("_") or "loops"
     name = f"{plain}_{digest}"
     return LoopsSource(
         name,
         f"{kernel_head(name)}\n{body}",
-        tuple(argument.name for argument in lowered.arguments),
+        lowered,
         tuple(value.dtype for value in function.results),
         schedule.streamed,
         schedule.blocks,

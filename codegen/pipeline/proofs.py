@@ -1,14 +1,18 @@
-"""Prove the accesses of a launch from what is known before it runs."""
+"""Prove the accesses of a launch, or of the calls of a loop kernel, from what is known before they run."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Between, Given, Lines, Listed, Records, Storage, Table
 from codegen.analysis.ranges import affine_range
+from codegen.ir.element_types import bits_of
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import ScalarArg
+from codegen.ir.nodes import RESULTS, ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
+from codegen.runtime.loop_kernel import LoopKernel
 from codegen.schedule.copy_nest import group_table, offset_tables
 from codegen.schedule.offset_tables import GROUP_TABLE
 from codegen.schedule.segments import (
@@ -31,6 +35,35 @@ def prove_launch(launch: Launch) -> int:
         KernelError: an access may be outside of its storage, or has no rule.
     """
     return check_buffers(launch.step.kernel.function, given_of(launch))
+
+
+def prove_loops(
+    kernel: LoopKernel,
+    shapes: Mapping[str, Sequence[int]],
+    strides: Mapping[str, Sequence[int]],
+    integers: Mapping[str, int],
+) -> int:
+    """Prove that no call with arrays of these shapes and strides (in bytes) leaves them."""
+    given = given_of_calls(kernel, shapes, strides, integers)
+    return check_buffers(kernel.emitted.function, given)
+
+
+def given_of_calls(
+    kernel: LoopKernel,
+    shapes: Mapping[str, Sequence[int]],
+    strides: Mapping[str, Sequence[int]],
+    integers: Mapping[str, int],
+) -> Given:
+    """The numbers and the storages of the calls of a loop kernel."""
+    numbers = dict(integers)
+    storages = {RESULTS: Storage(0, 8 * len(kernel.emitted.results))}
+    for name, shape in shapes.items():
+        numbers |= {f"{name}.shape[{k}]": n for k, n in enumerate(shape)}
+        numbers |= {f"{name}.stride[{k}]": step for k, step in enumerate(strides[name])}
+        low, high = affine_range(0, list(zip(shape, strides[name], strict=True)))
+        last_bytes = bits_of(kernel.function.array(name).dtype) // 8
+        storages[name] = Storage(0, 0) if 0 in shape else Storage(low, high + last_bytes)
+    return Given(numbers, storages, {}, kernel.trips(shapes, integers) or 0)
 
 
 def given_of(launch: Launch) -> Given:

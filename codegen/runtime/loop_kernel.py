@@ -26,9 +26,8 @@ _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
 
 @dataclass(frozen=True, slots=True)
 class LoopsSource:
-    """A kernel's source and the table of arguments that it reads.
+    """A kernel's source and the function in registers that it prints.
 
-    entries     `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
     results     the dtypes of its results, 8 bytes each
     streamed    the arrays whose full lines it stores past the cache
     blocks      two loops and the rows of each square block that it transposes in registers
@@ -36,17 +35,22 @@ class LoopsSource:
 
     name: str
     source: str
-    entries: tuple[str, ...]
+    function: Function
     results: tuple[str, ...]
     streamed: tuple[str, ...] = ()
     blocks: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Its table of arguments: `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar."""
+        return tuple(argument.name for argument in self.function.arguments)
 
 
 @dataclass(frozen=True)
 class LoopKernel:
     """A loop function, scalar or super-vectorized, as machine code; compiled on the first call.
 
-    emitted   the source and the argument table that it reads
+    emitted   the source, and the function as it is printed
     """
 
     function: Function
@@ -99,14 +103,13 @@ class LoopKernel:
             else:
                 table.append(0)
                 slots.append((slot, missing.index(entry)))
+        return BoundKernel(self, operands, table, slots, self.trips(shapes, integers))
+
+    def trips(self, shapes: Mapping[str, Sequence[int]], integers: Mapping[str, int]) -> int | None:
+        """The iterations of the loop that calls can share, else None."""
+        loop = shared_loop(self.function)
         sizes = {f"{name}.shape[{k}]": int(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
-        return BoundKernel(self, operands, table, slots, _trips(self.function, {**sizes, **integers}))
-
-
-def _trips(function: Function, values: Mapping[str, int]) -> int | None:
-    """The iterations of the loop that calls can share, else None."""
-    loop = shared_loop(function)
-    return None if loop is None else trips_with(loop, values)
+        return None if loop is None else trips_with(loop, {**sizes, **integers})
 
 
 class BoundKernel:

@@ -34,6 +34,7 @@ from codegen import (
     rename_arrays,
     slowness_of,
     threads_by_size,
+    verify_calls,
 )
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import overlaps_itself, share_memory
@@ -190,6 +191,8 @@ class BoundCall:
         alone = any(_shares_elements(given[k]) for k, _ in self._written)
         kernel = program.scalar_kernel if alone else program.sized_kernel(arrays, known)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
+        if not indexed:
+            verify_calls(kernel, self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
         shared = program.shared and not alone
         slowness, wanted = slowness_of(program.function), program.options.threads

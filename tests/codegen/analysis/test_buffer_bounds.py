@@ -77,3 +77,11 @@ def test_an_inner_loop_may_carry_larger_values_than_the_outer_one() -> None:
     wrong = counted("i", (inner, read("a", 128)), carried("a", zero))
     with pytest.raises(KernelError, match="expected entries 0 to 127, got 0 to 128"):
         check_body((wrong,))
+
+
+def test_starts_refer_to_what_is_known_before_the_loop() -> None:
+    a, zero = Local("a", "i64"), Const(0, "i64")
+    before = Let("a", Const(200, "i64"))
+    assert check_body((before, counted("i", (read("a"),), carried("a", zero), carried("b", a)))) == 1
+    with pytest.raises(KernelError, match="expected entries 0 to 127, got 0 to 200"):
+        check_body((before, counted("i", (read("b"),), carried("a", zero), carried("b", a))))

@@ -14,6 +14,7 @@ from codegen.analysis.given import Given, Listed, Storage
 from codegen.ir.building import compare, plus, times
 from codegen.ir.index import Index
 from codegen.ir.nodes import Alloc, BufferArg, Call, If
+from codegen.ir.values import IndexValue, Local, Op
 from codegen.support.errors import KernelError
 
 ROWS = 10
@@ -40,6 +41,10 @@ def moved(src: Index, dst: Index) -> Store:
 AT = times("i", "pitch")
 BY_TABLE = (Let("at", Load("offsets", (index_symbol("i"),), "i64")), moved(index_symbol("at"), AT))
 HELD = Alloc("held", SCRATCH, "scratch")
+GATHERED = Let("x", Load("src", (AT,), "bits8", (64,), offsets=IndexValue(Affine(), "i64", (64,), (), (1,))))
+BEYOND = Load("src", (Affine(64 * ROWS),), "bits8")
+BACKWARD = For("k", (Affine(64 * ROWS - 64),), (Affine(-1),), -64, (moved(index_symbol("k"), AT),))
+UNSURE = If((Op("lt", (Load("src", (AT,), "f32"), Const(0.5, "f32")), "i1"),), (moved(AT, AT),))
 NEXT = If((compare("i", "lt", ROWS - 1),), (moved(plus(AT, 64), AT),))
 
 
@@ -53,8 +58,26 @@ def rows(*body: Statement, more: int = 0) -> Function:
 
 @pytest.mark.parametrize(
     "body",
-    [(moved(AT, AT),), BY_TABLE, (HELD,), (NEXT,), (Call("copy_part", ("dst", "src", Affine(63))),)],
-    ids=["by pitch", "by table", "scratch", "under a condition", "instruction"],
+    [
+        (moved(AT, AT),),
+        BY_TABLE,
+        (HELD,),
+        (NEXT,),
+        (Call("copy_part", ("dst", "src", Affine(63))),),
+        (GATHERED,),
+        (UNSURE,),
+        (BACKWARD,),
+    ],
+    ids=[
+        "by pitch",
+        "by table",
+        "scratch",
+        "under a condition",
+        "instruction",
+        "gather",
+        "unsure",
+        "backward",
+    ],
 )
 def test_accesses_inside_their_storages_are_proven(body: tuple[Statement, ...]) -> None:
     check_buffers(rows(*body), given())
@@ -67,11 +90,23 @@ def test_accesses_inside_their_storages_are_proven(body: tuple[Statement, ...]) 
         (rows(moved(AT, plus(AT, 4))), "may leave dst: .* got 0 to 643"),
         (rows(moved(plus(AT, -4), AT)), "may leave src: .* got -4 to"),
         (rows(*BY_TABLE, more=1), "offsets.* may leave the table: expected entries 0 to 9, got 0 to 10"),
+        (rows(GATHERED, more=1), "may leave src: .* got 0 to 703"),
+        (rows(replace(BACKWARD, upper=(Affine(-65),))), "may leave src: .* got -64 to"),
         (rows(*NEXT.body), "may leave src: .* got 0 to 703"),
         (rows(HELD, Alloc("other", 64, "scratch")), "other may overlap held: both are in scratch"),
         (rows(Call("copy_part", ("dst", "src", Affine(64)))), "copy_part of .* expected 0 to 63"),
     ],
-    ids=["a row too many", "beyond", "before", "table", "without the condition", "twice", "too long"],
+    ids=[
+        "a row too many",
+        "beyond",
+        "before",
+        "table",
+        "gather",
+        "backward",
+        "without the condition",
+        "twice",
+        "too long",
+    ],
 )
 def test_a_wrong_statement_is_refused(function: Function, message: str) -> None:
     with pytest.raises(KernelError, match=message):
@@ -99,14 +134,14 @@ def test_a_wrong_call_is_refused(call: Given, message: str) -> None:
 ODD: tuple[Statement, ...] = (
     Store("dst", (Affine(),), Const(0, "bits8"), accumulate="add"),
     Let("x", Load("dst", (Affine(),), "bits8", (4,), along=("i",))),
-    Let("x", Load("dst", (Affine(),), "bits8", offsets=Const(0, "i64"))),
+    Let("x", Load("dst", (Affine(),), "bits8", offsets=Local("unheard_of", "i64"))),
     Let("x", Load("dst", (Affine(0, (("unheard_of", 1),)),), "bits8")),
     Let("x", Load("unheard_of", (Affine(),), "i64")),
     Call("transposed", ("dst",)),
     Call("copy_part", ("dst", Affine(), Affine())),
-    For("i", (Affine(3),), (Affine(),), -1, ()),
     For("i", (Affine(),), (Affine(4),), 4, (), size=4),
-    If((Const(True, "i1"),), ()),
+    If((Const(True, "i1"),), (Let("x", BEYOND),)),
+    If((Const(True, "i1"),), (), (Let("x", BEYOND),)),
 )
 
 

@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen import (
+    ArrayArg,
+    LoopKernel,
+    check_bounds,
+    index_arrays,
+    loop_kernel,
+    read_function,
+    schedule_function,
+    vectorize_function,
+)
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Storage
+from codegen.ir.dtypes import argument, numpy_dtype
+from codegen.passes.name_loops import name_loops
+from codegen.pipeline import loops, proofs
 from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.proofs import given_of, prove_launch
+from codegen.pipeline.proofs import given_of, given_of_calls, prove_launch, prove_loops
 from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.launch import Launch
 from codegen.schedule.directives import Prefetch
 from codegen.schedule.machine import described
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, ScheduleError
+from codegen.support.settings import settings
 from tests.codegen.emit.golden_copies import COPIES, virtual
+from tests.codegen.emit.golden_kernels import KERNELS, transposed
 from tests.codegen.emit.golden_texts import SIZES
+from tests.codegen.passes.random_nests import ARRAYS, nest
 from tests.codegen.simd.cases import GROUPS, cases
 from tests.tools.extent import few_by_default
 from tests.tools.goldens import MACHINE
+from tests.tools.loop_schedules import nests_of, random_schedule
 from tilejit.copies.convert import program_of_pack
 from tilejit.programs.compiled import array_element
 from tilejit.programs.copy_programs import copy_program
@@ -111,6 +130,73 @@ def test_every_case_is_proven(group: str, part: int) -> None:
     for case in cases(group)[part::8]:
         for launch in launches_of(case.program):
             assert prove_launch(launch), case.name
+
+
+TAILS = ("mask", "scalar", "shift")
+SHAPES = {
+    "kernel_blend": {"b": (130,)},
+    "kernel_blend_streamed": {"b": (130,)},
+    "kernel_blend_in_tiles": {"b": (130,)},
+    "kernel_blend_divisible": {"a": (101, 128), "b": (128,), "c": (101, 128)},
+    "kernel_transposed": {"c": (130, 101)},
+    "kernel_transposed_in_tiles": {"c": (130, 101)},
+    "kernel_interleaved": {"c": (202,)},
+    "kernel_deinterleaved": {"a": (303,), "c": (3, 101)},
+    "kernel_stretched_shifted": {"a": (51,)},
+}
+"""The shapes of arrays that are not (101,) or (101, 130)."""
+
+
+@pytest.mark.parametrize("size", [None, 64, (4, 32)])
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_golden_kernel_is_proven(name: str, size: int | tuple[int, int] | None) -> None:
+    """It needs all bytes of its arrays, and no others."""
+    golden = KERNELS[name]
+    with described(golden.machine):
+        kernel: LoopKernel = getattr(golden.kernels(size), golden.form)
+    shapes, strides = dict[str, tuple[int, ...]](), dict[str, tuple[int, ...]]()
+    for array in kernel.function.arguments:
+        assert isinstance(array, ArrayArg)
+        shape = shapes[array.name] = SHAPES.get(name, {}).get(array.name, (101, 130)[: array.rank])
+        strides[array.name] = np.empty(shape, numpy_dtype(array.dtype)).strides
+    given = given_of_calls(kernel, shapes, strides, {})
+    if "ids" in shapes:
+        given = replace(given, elements={"ids": (-101, 100)})
+    assert check_buffers(kernel.emitted.function, given)
+    skipped = {("a", "low")} if name == "kernel_sum" else set[tuple[str, str]]()  # it begins at a[3]
+    for array, which in sorted({*product(shapes, ("low", "stop"))} - skipped):
+        with pytest.raises(KernelError, match=f"may leave {array}: expected bytes .*, got"):
+            check_buffers(kernel.emitted.function, one_less(given, array, which))
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_calls_are_proven_with_the_switch(verify: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    proven: list[int] = []
+    monkeypatch.setattr(loops, "settings", lambda: replace(settings(), verify=verify))
+    monkeypatch.setattr(proofs, "prove_loops", lambda *given: proven.append(prove_loops(*given)))
+    kernel = tj.kernel(transposed)
+    for shape in ((40, 30), (7, 3)):
+        kernel(np.ones(shape, "f4"), np.ones(shape[::-1], "f4"))
+    assert len(proven) == 2 * verify
+
+
+@pytest.mark.parametrize("seed", few_by_default(range(1000), 40))
+def test_random_kernels_are_proven(seed: int) -> None:
+    """Loops in any order, in tiles and in super-vectors. Other tests have elements as subscripts."""
+    random = Random(seed)
+    drawn = nest(lambda count: random.randrange(count))
+    given = list(zip([*ARRAYS, "n"], drawn.copied(), strict=True))
+    function = name_loops(read_function(drawn.python).typed([argument(name, x) for name, x in given]))
+    shapes, strides = ({name: getattr(x, what) for name, x in given[:-1]} for what in ("shape", "strides"))
+    nests = nests_of(function)
+    if index_arrays(function) or not nests:
+        return
+    check_bounds(function, shapes, {"n": drawn.n})
+    try:
+        made = schedule_function(function, random_schedule(nests, lambda count: random.randrange(count)))
+    except ScheduleError:
+        made = vectorize_function(function, (random.choice((4, 100, 256)),), tail=random.choice(TAILS))
+    prove_loops(loop_kernel(made.function, made.directives), shapes, strides, {"n": drawn.n})
 
 
 def in_reach(launch: Launch) -> Given:
