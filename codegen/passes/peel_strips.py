@@ -1,4 +1,4 @@
-"""Run full strips of loops over super-vectors, then the iterations that are left."""
+"""Run full strips of innermost loops, then the iterations that are left."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ def peel_strips(function: Function, schedule: Directed) -> Function:
     def peeled(node: Statement) -> Body:
         if not isinstance(node, For) or node.carried:
             return (node,)
-        loops = (x for x in flat(node.body) if isinstance(x, For) and x.index in lanes)
-        found = next((x for x in loops if _are_strips(node, x)), None)
+        loops = (x for x in flat(node.body) if isinstance(x, For) and x.index not in square)
+        peels = (x for x in loops if x.index in lanes or _is_innermost(x))
+        found = next((x for x in peels if _are_strips(node, x)), None)
         if found is None:
             return (node,)
         taken.discard(node.index)  # strips that begin earlier have its name
-        count, tail = lanes[found.index], schedule.tail(found.index)
+        count, tail = lanes.get(found.index, 1), schedule.tail(found.index)
         if function.buffers and BEGIN in index_symbols(node.lower[0]):  # a count is never negative
             node = replace(node, lower=(least(*node.lower, *_own_ends(node)),))
         if function.buffers and tail and not tail.sizes:  # the loop has a full super-vector
@@ -76,6 +77,11 @@ def _full_strips(strips: For, loop: For, lanes: int, tail: Tail | None, names: N
         bodies[1:] = rows(0, last, lanes, max(lanes, size - 1)), rows(0, last, 0, lanes - 1)
     single = replace(with_ends(strips, first, last), step=step)
     return *lets, *obeyed(single, tuple(bodies), tail, names)
+
+
+def _is_innermost(loop: For) -> bool:
+    """Whether a loop has no other inside: LLVM may vectorize it, if it knows how many iterations it has."""
+    return not any(isinstance(x, For) for x in flat(loop.body))
 
 
 def _are_strips(strips: For, loop: For) -> bool:
