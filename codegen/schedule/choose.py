@@ -11,7 +11,7 @@ from codegen.schedule.choose_copy_strips import choose_copy_strips
 from codegen.schedule.choose_directives import InnerLoops, elements, later_entries, packed_rows
 from codegen.schedule.choose_inner import inner_loops, short_loops
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
-from codegen.schedule.choose_order import best_order, by_source
+from codegen.schedule.choose_order import best_order, by_source, shared_first
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
@@ -190,7 +190,8 @@ def loop_schedule(
     if groups:
         around_inner = shared = tuple(around(outer, groups, together))
         cuts = (Cut(groups[-1], together, STRIP),) if together else ()
-    order, over_strips = _order(around_inner, shared, when.threads), {x.index for x in strips.tiles}
+    order = shared_first(around_inner, shared, when.threads)
+    over_strips = {x.index for x in strips.tiles}
     if strips.tiles:
         names = (*order, *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
         in_strips = any(x.axis == loops[0].name for x in strips.tiles)
@@ -199,11 +200,3 @@ def loop_schedule(
     axes = tuple(name for name in order if name not in over_strips)
     made = Schedule(axes, loops, directives, cuts, strips.sized)
     return replace(made, directives=(*directives, *later_entries(box, made)))
-
-
-def _order(around_inner: tuple[Axis, ...], shared: tuple[Axis, ...], threads: int) -> tuple[str, ...]:
-    """The loops around the inner ones. If the first is short, threads share the longest one of `shared`."""
-    if threads == 1 or not around_inner or around_inner[0].extent >= 2 * threads:
-        return tuple(x.name for x in around_inner)
-    first = max((around_inner[0], *shared), key=lambda loop: loop.extent)
-    return tuple(x.name for x in (first, *(x for x in around_inner if x is not first)))

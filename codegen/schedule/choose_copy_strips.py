@@ -61,10 +61,10 @@ def choose_copy_strips(box: StridedBox, inner: InnerLoops, outer: list[Axis], wh
         cut = box.axis(inner.long)
         tiles.append(_tile(box, inner, strip))
         position = _strip_position(inner, before, cut)
-        before.insert(position, _counted(cut, strip, tiles[-1]))
+        before.insert(position, strip_axis(cut, strip, tiles[-1].index))
     if row and rows < row.extent:
         tiles.insert(0, Tile(row.name, rows, "strip"))
-        before.insert(position, _counted(row, rows, tiles[0]))
+        before.insert(position, strip_axis(row, rows, tiles[0].index))
     loops = (*before, *outer[at:])
     sized = when.became(became, why or limit) if size else ""
     return CopyStrips(tuple(tiles), loops, tuple(before) if row and before else loops, sized)
@@ -98,9 +98,9 @@ def _rows(outer: list[Axis], wanted: int) -> tuple[Axis | None, int, int, str]:
     return found, rows, count, LOOPS_END if wanted > 1 else ""
 
 
-def _counted(loop: Axis, strip: int, tile: Tile) -> Axis:
-    """The loop over the strips of a loop."""
-    return Axis(tile.index, -(-loop.extent // strip), loop.src * strip, loop.dst * strip)
+def strip_axis(axis: Axis, size: int, name: str) -> Axis:
+    """The axis over the strips of an axis, of which the last one may be shorter."""
+    return Axis(name, -(-axis.extent // size), axis.src * size, axis.dst * size)
 
 
 def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -76,6 +77,17 @@ def _full_lines(outer: list[Axis], run: int) -> bool:
 def by_source(outer: list[Axis]) -> list[Axis]:
     """The order that reads the source without stepping back."""
     return sorted(outer, key=lambda loop: -abs(loop.src))
+
+
+def shared_first(loops: Sequence[Axis], shared: Sequence[Axis], threads: int) -> tuple[str, ...]:
+    """The order of some loops. If the first one is too short for the threads, they share the longest one.
+
+    shared  the loops that may become the first one
+    """
+    if threads == 1 or not loops or loops[0].extent >= 2 * threads:
+        return tuple(x.name for x in loops)
+    first = max((loops[0], *shared), key=lambda loop: loop.extent)
+    return tuple(x.name for x in (first, *(x for x in loops if x is not first)))
 
 
 def window_cut(box: StridedBox, inner: tuple[str, ...]) -> Cut | None:

@@ -11,9 +11,11 @@ import numpy as np
 from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_copy_strips import strip_axis
 from codegen.schedule.choose_interleave import least_block
+from codegen.schedule.choose_order import shared_first
 from codegen.schedule.conditions import Conditions
-from codegen.schedule.directives import Assemble, Directive, Prefetch, Reorder, Request, Tile
+from codegen.schedule.directives import Assemble, Prefetch, Reorder, Request, Tile
 from codegen.schedule.loops import int_size
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import Joined, Schedule
@@ -151,17 +153,15 @@ def _scheduled(box: StridedBox, how: Schedule, threads: int) -> Schedule:
     within = [x for x in others if abs(x.src) < LINE_BYTES]
     around = [x for x in others if x not in within]
     strip = _strip(box, how) if within else None
-    strips = {Tile("step", strip, "strip"): -(-box.extents[axis[0]] // strip)} if strip else {}
-    extents = {x.name: x.extent for x in around}
-    extents |= {x.index: count for x, count in strips.items()}
-    extents |= {x.name: x.extent for x in sorted(within, key=lambda x: -abs(x.src))}
-    order = [*extents]
-    if threads > 1 and order and extents[order[0]] < 2 * threads:
-        widest = max(order, key=lambda name: extents[name])
-        order.sort(key=lambda name: name != widest)
-    outer = tuple(name for name in order if name in box.extents)
-    tiled: tuple[Directive, ...] = (*strips, Reorder((*order, *(x.name for x in how.loops))))
-    return replace(how, outer=outer, directives=(*(tiled if strips else ()), *how.directives))
+    loops = [*around, *sorted(within, key=lambda x: -abs(x.src))]
+    if strip is None:
+        return replace(how, outer=shared_first(loops, loops, threads))
+    tile = Tile("step", strip, "strip")
+    loops.insert(len(around), strip_axis(box.axis(axis[0]), strip, tile.index))
+    order = shared_first(loops, loops, threads)
+    outer = tuple(name for name in order if name != tile.index)
+    reordered = Reorder((*order, *(x.name for x in how.loops)))
+    return replace(how, outer=outer, directives=(tile, reordered, *how.directives))
 
 
 def _strip(box: StridedBox, how: Schedule) -> int | None:
