@@ -17,7 +17,7 @@ from codegen.ir.rewriting import Body, OfValue, map_value, map_values, substitut
 from codegen.ir.values import Load, Local, Op, Step, Value
 from codegen.ir.visit import coefficient, constant_trips, loads
 from codegen.passes.new_names import NewNames, wanted
-from codegen.passes.strided_groups import Group, group_of
+from codegen.passes.strided_groups import Group, group_of, placed_as
 from codegen.schedule.loop_schedule import LoopSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -222,14 +222,8 @@ class _Select:
             value = Local(before[0].name, value.dtype, value.shape)
         for name, shape in found.instructions:
             value = Op(name, (value,), group.dtype, shape)
-        made = replace(
-            first,
-            subscripts=_moved(first.subscripts, memory.first),
-            value=value,
-            steps=memory.steps,
-            first=None if first.first is None else times(first.first, group.members),
-        )
-        return *before, made
+        count = None if first.first is None else times(first.first, group.members)
+        return *before, replace(placed_as(first, memory), value=value, first=count)
 
     def may_follow(self, key: tuple[Group, int], store: Statement | None, node: Statement) -> bool:
         """Whether a store may run after the statement that follows it."""
@@ -301,21 +295,11 @@ def _loaded(group: Group, load: Load) -> Value | None:
     if found is None:
         return None
     memory = found.load
-    value: Value = replace(
-        load,
-        subscripts=_moved(load.subscripts, memory.first),
-        shape=memory.shape,
-        steps=memory.steps,
-        first=None if load.first is None else times(load.first, group.members),
-    )
+    count = None if load.first is None else times(load.first, group.members)
+    value: Value = replace(placed_as(load, memory), shape=memory.shape, first=count)
     for name, shape in found.instructions:
         value = Op(name, (value,), group.dtype, shape)
     return value
-
-
-def _moved(subscripts: tuple[Index, ...], by: int) -> tuple[Index, ...]:
-    *others, last = subscripts or (Affine(),)
-    return (*others, plus(last, by))
 
 
 def _stacked(rows: Sequence[Value]) -> Value:

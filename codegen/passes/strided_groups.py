@@ -13,7 +13,7 @@ from codegen.ir.index import Affine, Index, Sum
 from codegen.ir.nodes import Store
 from codegen.ir.rewriting import Access
 from codegen.ir.values import Load, VectorShape
-from codegen.passes.lane_orders import Instructions, Lane, Moved, exactly_reordered
+from codegen.passes.lane_orders import Instructions, Lane, Moved, Placed, exactly_reordered
 
 REGISTERS = "registers"
 """The distance of a register from the next one, which is unknown."""
@@ -87,9 +87,13 @@ def in_rows(access: Access, shape: VectorShape, dtype: str) -> tuple[Access, Ins
     found = _reordered(moves, width, stores=stores, apart=True)
     if found is None:
         return access, ()
-    memory = found.store if stores else found.load
-    subscripts = (*access.subscripts, Affine(memory.first)) if memory.first else access.subscripts
-    return replace(access, subscripts=subscripts, steps=memory.steps), found.instructions
+    return placed_as(access, found.store if stores else found.load), found.instructions
+
+
+def placed_as(access: Access, memory: Placed) -> Access:
+    """An access to the lowest of its elements and those after it, as they are in memory."""
+    *others, last = access.subscripts or (Affine(),)
+    return replace(access, subscripts=(*others, plus(last, memory.first)), steps=memory.steps)
 
 
 def _reordered(moves: Sequence[Lane], width: int, *, stores: bool, apart: bool = False) -> Moved | None:
