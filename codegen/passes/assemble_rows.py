@@ -39,9 +39,9 @@ def assemble_rows(function: Function, nest: CopyNest) -> Function:
     (how,) = nest.obeying(Assemble)
 
     def assembled(node: Statement) -> Body:
-        return (
-            _blocks(nest, how, *ends(node)) if isinstance(node, For) and node.index == how.axis else (node,)
-        )
+        if isinstance(node, For) and node.index == how.axis:
+            return _blocks(nest, how, *ends(node))
+        return (node,)
 
     return replace(function, body=rewrite_body(function.body, assembled))
 

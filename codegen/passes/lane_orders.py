@@ -18,7 +18,6 @@ from codegen.ir.values import Step, VectorShape
 Order: TypeAlias = tuple[int, ...]
 """The numbers of lanes, which count iterations in the order of the loops."""
 
-
 Instructions: TypeAlias = tuple[tuple[str, VectorShape], ...]
 """Names of instructions, one after the other, and the shapes of their results."""
 

@@ -40,10 +40,10 @@ def stage_rows(function: Function, nest: CopyNest) -> Function:
     `Stream("headed")` has the number of rows from which on they are staged. Rows that begin lines don't need
     scratch: `stream_lines` has taken them. Groups of rows are staged at the same time: see `_groups`.
     """
-    forms = [x for x in nest.obeying(Stream) if x.form == "headed"]
-    if nest.transposes or not forms:
+    if nest.transposes:
         return function
-    (form,), (long, short), groups = forms, nest.loops, group_table(nest)
+    (form,) = (x for x in nest.obeying(Stream) if x.form == "headed")
+    (long, short), groups = nest.loops, group_table(nest)
     every = (Affine(),), (index_of(long.extent),)
 
     def staged(node: Statement) -> Body:

@@ -39,10 +39,10 @@ def super_vectorize(function: Function, schedule: Directed) -> Function:
     found = [x.index for x in flat(function.body) if isinstance(x, For) and x.index in sizes]
     if sorted(found) != sorted(sizes):
         raise KernelError(f"{function.name}: expected one loop of each name in {[*sizes]}, got {found}")
-    return replace(function, body=_body(function.body, Scope(sizes, (), {}))) if sizes else function
+    return replace(function, body=_body(function.body, _Scope(sizes, (), {}))) if sizes else function
 
 
-class Lane(NamedTuple):
+class _Lane(NamedTuple):
     """A vector dimension: its loop index, its number of lanes, and the index step from lane to lane."""
 
     name: str
@@ -51,7 +51,7 @@ class Lane(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class _Scope:
     """The context of a statement.
 
     sizes  how many iterations of each loop run at once
@@ -60,7 +60,7 @@ class Scope:
     """
 
     sizes: Mapping[str, int]
-    lanes: tuple[Lane, ...]
+    lanes: tuple[_Lane, ...]
     names: dict[str, Local]
 
     @property
@@ -68,12 +68,12 @@ class Scope:
         """The shape of super-vectors in this scope."""
         return tuple(lane.size for lane in self.lanes)
 
-    def inside(self, names: Mapping[str, Local], *lanes: Lane) -> Scope:
+    def inside(self, names: Mapping[str, Local], *lanes: _Lane) -> _Scope:
         """The context inside a loop, with what it carries, and its lanes if it has some."""
-        return Scope(self.sizes, (*self.lanes, *lanes), {**self.names, **names})
+        return _Scope(self.sizes, (*self.lanes, *lanes), {**self.names, **names})
 
 
-def _body(body: Body, scope: Scope) -> Body:
+def _body(body: Body, scope: _Scope) -> Body:
     out: list[Statement] = []
     for node in body:
         match node:
@@ -90,9 +90,9 @@ def _body(body: Body, scope: Scope) -> Body:
     return tuple(out)
 
 
-def _for(node: For, scope: Scope) -> list[Statement]:
+def _for(node: For, scope: _Scope) -> list[Statement]:
     size = scope.sizes.get(node.index, 1)
-    lane = Lane(node.index, size, node.step)
+    lane = _Lane(node.index, size, node.step)
     if size > 1 and not scope.lanes:
         node, stores = sums_in_locals(node)
         if node.carried:
@@ -120,12 +120,12 @@ def _kept(carried: Carried) -> Local:
     return Local(carried.name, carried.start.dtype)
 
 
-def _unused(name: str, loop: For, scope: Scope) -> str:
+def _unused(name: str, loop: For, scope: _Scope) -> str:
     """The name of a carried local in a loop: unchanged, unless a local outside the loop has that name."""
     return f"{name}.{loop.index}" if name in scope.names else name
 
 
-def _accumulated(node: For, lane: Lane, scope: Scope) -> list[Statement]:
+def _accumulated(node: For, lane: _Lane, scope: _Scope) -> list[Statement]:
     """The loop with an accumulator for each lane, then the statements that combine them.
 
     before:  for i in 0..500 step 1 carrying s = start:     s = s + A[i]
@@ -147,7 +147,7 @@ def _accumulated(node: For, lane: Lane, scope: Scope) -> list[Statement]:
         for c in node.carried
     }
     inner = scope.inside(held, lane)
-    mask = lane_mask(node, lane)
+    mask = _lane_mask(node, lane)
     body = masked(_body(node.body, inner), mask)
     carried, before, after = [], [], []
     for c in node.carried:
@@ -173,7 +173,7 @@ def _accumulated(node: For, lane: Lane, scope: Scope) -> list[Statement]:
     return [*before, wide, *after]
 
 
-def lane_mask(node: For, lane: Lane) -> Value | None:
+def _lane_mask(node: For, lane: _Lane) -> Value | None:
     """The lanes that are iterations of the scalar loop; None if all lanes always are.
 
     It compares the index of each lane with each upper bound, like vector.create_mask(bound - index) in MLIR.
@@ -193,7 +193,7 @@ def lane_mask(node: For, lane: Lane) -> Value | None:
     return mask
 
 
-def _store(node: Store, scope: Scope) -> Store:
+def _store(node: Store, scope: _Scope) -> Store:
     value = _value(node.value, scope)
     where = None if node.where is None else _value(node.where, scope)
     if _is_indexed(node.subscripts, scope):
@@ -202,13 +202,13 @@ def _store(node: Store, scope: Scope) -> Store:
     return replace(node, value=value, where=where, dims=dims, steps=steps)
 
 
-def _is_indexed(subscripts: tuple[Index, ...], scope: Scope) -> bool:
+def _is_indexed(subscripts: tuple[Index, ...], scope: _Scope) -> bool:
     """Whether each lane has subscripts of its own."""
     return any(coefficient(s, lane.name) is None for s in subscripts for lane in scope.lanes)
 
 
 def _dims_and_steps(
-    subscripts: tuple[Index, ...], scope: Scope
+    subscripts: tuple[Index, ...], scope: _Scope
 ) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
     """For each vector dimension, the subscript that varies along it and the step from lane to lane."""
     dims: list[int | None] = []
@@ -221,13 +221,13 @@ def _dims_and_steps(
     return tuple(dims), tuple(steps)
 
 
-def _along(scope: Scope, *indices: Index) -> tuple[str, ...]:
+def _along(scope: _Scope, *indices: Index) -> tuple[str, ...]:
     """For each vector dimension, its loop index if one of the expressions depends on it, else ""."""
     moves = set[str]().union(*map(index_symbols, indices))
     return tuple(lane.name if lane.name in moves else "" for lane in scope.lanes)
 
 
-def _value(value: Value, scope: Scope) -> Value:
+def _value(value: Value, scope: _Scope) -> Value:
     """A value widened to the shape of the scope; outside super-vectors it stays scalar."""
     shape = scope.shape
     match value:

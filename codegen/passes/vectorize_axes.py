@@ -46,7 +46,6 @@ def vectorize_axes(function: Function, nest: CopyNest) -> Function:
     A loop that has fewer iterations than a super-vector runs narrower ones only, and one that has exactly as
     many as one of them becomes its body. Super-vectors go past the cache where single elements did.
     """
-
     lanes = {*nest.lanes}
 
     def widened(node: Statement) -> Body:

@@ -258,7 +258,7 @@ class _Maker:
         return with_alternative(
             launch,
             self._conditions(box),
-            lambda strip, other: self._misaligned_launch(strip, other, tables),
+            lambda part, other: self._misaligned_launch(part, other, tables),
         )
 
     def _misaligned_launch(

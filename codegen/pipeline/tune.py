@@ -263,7 +263,7 @@ def _launch(
     """A launch with its kernel and tables already built, so that no thread waits for another."""
     launch = launch_of(step_of(box, schedule, specialize=specialize), bounds)
     launch = with_alternative(
-        launch, Conditions(threads), lambda strip, other: _launch(strip, other, bounds, specialize, threads)
+        launch, Conditions(threads), lambda part, other: _launch(part, other, bounds, specialize, threads)
     )
     _ = launch.step.kernel.call
     launch.prepare()

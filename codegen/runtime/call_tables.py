@@ -179,5 +179,5 @@ def _check_bounds(table: CallTable, bounds: Sequence[Bounds]) -> None:
     limits = np.array(bounds, np.int64)[table.addresses]
     outside = (reach[..., 0] < limits[..., 0]) | (reach[..., 1] > limits[..., 1])
     for row, k in np.argwhere(outside)[:1].tolist():
-        (low, stop), (least, most) = reach[row, k].tolist(), limits[row, k].tolist()
-        check_range(f"operand {k}", low, stop, (least, most))
+        low, stop = reach[row, k].tolist()
+        check_range(f"operand {k}", low, stop, tuple(limits[row, k].tolist()))

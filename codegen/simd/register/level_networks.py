@@ -32,7 +32,7 @@ def by_level(builder: Any, in_lanes: Callable[[], list[Any]], across: Callable[[
             with branch:
                 ends.append((network(), builder.block))
     lines = []
-    for both in zip(*(lines for lines, _ in ends), strict=True):
+    for both in zip(*(made for made, _ in ends), strict=True):
         line = builder.phi(both[0].type)
         for value, (_, block) in zip(both, ends, strict=True):
             line.add_incoming(value, block)
