@@ -20,5 +20,5 @@ def split_axes(box: StridedBox, cuts: tuple[Cut, ...]) -> tuple[StridedBox, ...]
 
 
 def cut_axes(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
-    """Split the axes that a schedule cuts; the axes that it names are those of each part."""
+    """Split the axes that a schedule cuts: see `split_axes`."""
     return split_axes(box, schedule.cuts)

@@ -41,7 +41,7 @@ class Block:
 
     kind       the dimensions along which it is the last one
     following  the kind of the next block; None if there is none
-    ahead      bytes from there to the next block, from the first address
+    ahead      bytes from the block to the next one at the first address
     offsets    where it begins, in bytes from each address
     """
 

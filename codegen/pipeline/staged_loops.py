@@ -1,7 +1,5 @@
 """Loop kernels over operands of which some go through the cache, block by block.
 
-    for block in blocks:  cached[...] = a[block];  kernel(cached, b[block], result);  out[block] = result
-
 Operands of any layout are copied into or out of cache; the kernel addresses strided arrays directly.
 """
 

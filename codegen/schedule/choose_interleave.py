@@ -94,7 +94,7 @@ def grouped_axes(
 
 
 def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> list[Axis]:
-    """The loops that remain outside the groups; the last group is strip-mined by `together`, if given."""
+    """The loops that remain outside the groups; the last group has blocks of `together`, if given."""
     out = []
     for loop in outer:
         if groups and loop.name == groups[-1] and together:

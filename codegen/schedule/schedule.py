@@ -22,7 +22,7 @@ MOST_LOOPS = 6
 """The most outer loops of a nest. More digits become tables of offsets."""
 
 STRIP = "strip"
-"""The axis over the blocks of an axis that moves in parts: groups of rows, or what is shuffled."""
+"""The axis over the blocks of an axis of which only some groups of rows move together."""
 
 
 @dataclass(frozen=True, slots=True)

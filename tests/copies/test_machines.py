@@ -23,15 +23,15 @@ INTEL = replace(
 )
 """An Intel server's caches, at the level of this CPU."""
 
-STRIPPED = [
+IN_BLOCKS = [
     (np.uint32, (128, 168, 16, 8), (3, 1, 0, 2)),
     (np.uint64, (64, 370, 7, 8), (1, 3, 0, 2)),
 ]
-"""Transposes whose groups of rows are strip-mined where the destination begins inside a line."""
+"""Transposes whose groups of rows move in blocks where the destination begins inside a line."""
 
 
-@pytest.mark.parametrize(("dtype", "shape", "axes"), STRIPPED, ids=["u32", "u64"])
-def test_strip_mined_groups_at_every_alignment(
+@pytest.mark.parametrize(("dtype", "shape", "axes"), IN_BLOCKS, ids=["u32", "u64"])
+def test_groups_in_blocks_at_every_alignment(
     dtype: type[Any], shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> None:
     a = np.arange(np.prod(shape), dtype=dtype).reshape(shape).transpose(axes)
