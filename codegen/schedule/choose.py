@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
-from codegen.schedule.choose_directives import InnerLoops, elements, later_entries, packed_rows
+from codegen.schedule.choose_directives import InnerLoops, elements, later_entries, packed_rows, staged_rows
 from codegen.schedule.choose_inner import inner_loops, short_loops
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, shared_first
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
-from codegen.schedule.directives import CopyBlock, Groups, Reorder, Stage, Tile
-from codegen.schedule.limits import ROW_BUFFER_BYTES
+from codegen.schedule.directives import CopyBlock, Groups, Reorder, Tile
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.offset_tables import RowGroups
 from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule
@@ -184,8 +182,7 @@ def loop_schedule(
         groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
         groups = () if groups and not grouped else groups
     if groups is not None:
-        staged = Stream("headed", ROW_BUFFER_BYTES // box.width), Stage()
-        directives = *inner.directives, Groups(RowGroups()), *staged
+        directives = *inner.directives, Groups(RowGroups()), *staged_rows(box.width)
         loops = *loops, Joined("groups", groups)
     if groups:
         around_inner = shared = tuple(around(outer, groups, together))

@@ -65,7 +65,7 @@ class InnerLoops(Looped):
              lines
     long     the axis that strips cut, if there is one
     unit     strips have a multiple of so many of its iterations
-    cuts     other cuts
+    cuts     as in a schedule: packed elements are cut into bytes
     """
 
     loops: tuple[Joined, ...]
@@ -177,9 +177,14 @@ def packed_rows(
     return InnerLoops(loops, lines, (Stream("begun"), *staged), last, unit)
 
 
+def staged_rows(width: int) -> tuple[Directive, ...]:
+    """Rows that begin inside lines go through scratch, unless they are short."""
+    return Stream("headed", ROW_BUFFER_BYTES // width), Stage()
+
+
 def _staged(width: int) -> tuple[Directive, ...]:
-    """Rows that begin inside lines go through scratch; the next chunk is requested when they leave it."""
-    return Stream("headed", ROW_BUFFER_BYTES // width), Stage(), Prefetch("chunk", 1)
+    """The same; the next chunk is requested when one leaves scratch."""
+    return *staged_rows(width), Prefetch("chunk", 1)
 
 
 def small_blocks(box: StridedBox, column: str, row: str) -> InnerLoops:
