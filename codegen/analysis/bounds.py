@@ -202,7 +202,7 @@ def line_text(loops: Sequence[For]) -> str:
     return f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
 
 
-def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
+def known_sizes(shapes: Mapping[str, Sequence[int]], scalars: Mapping[str, int]) -> dict[str, int]:
     """The values of the symbols of a call: {"A": (3, 5)}, {"n": 2} -> A.shape[0] 3, A.shape[1] 5, n 2"""
     sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
     return {**sizes, **scalars}

@@ -55,7 +55,7 @@ def peel_strips(function: Function, schedule: Directed) -> Function:
 
 
 def _full_strips(strips: For, loop: For, lanes: int, tail: Tail | None, names: NewNames) -> Body:
-    """Full strips, and what is left; `lanes` and `tail` are those of the loop over super-vectors."""
+    """Full strips, and what is left; `lanes` and `tail` are those of the innermost loop."""
     lets, first, last = named_ends(strips, names)
     step, strip = loop.step // loop.size, index_symbol(strips.index)
     size = strips.step // step

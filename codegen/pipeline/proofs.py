@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from codegen.analysis.bounds import known_sizes
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Between, Given, Lines, Listed, Records, Storage, Table
 from codegen.analysis.ranges import affine_range
@@ -55,10 +56,9 @@ def given_of_calls(
     integers: Mapping[str, int],
 ) -> Given:
     """The numbers and the storages of the calls of a loop kernel."""
-    numbers = dict(integers)
+    numbers = known_sizes(shapes, integers)
     storages = {RESULTS: Storage(0, 8 * len(kernel.emitted.results))}
     for name, shape in shapes.items():
-        numbers |= {f"{name}.shape[{k}]": n for k, n in enumerate(shape)}
         numbers |= {f"{name}.stride[{k}]": step for k, step in enumerate(strides[name])}
         low, high = affine_range(0, list(zip(shape, strides[name], strict=True)))
         last_bytes = bits_of(kernel.function.array(name).dtype) // 8
