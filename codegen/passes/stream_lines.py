@@ -15,6 +15,7 @@ from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.passes.lines import full_lines, streaming, to_line
+from codegen.passes.loop_bounds import with_ends
 from codegen.passes.sides import sides_of
 from codegen.passes.stream_tiles import stream_tiles
 from codegen.passes.super_vectors import super_vector
@@ -81,6 +82,11 @@ def _lines(
     return (For(name, (first,), (last,), lanes, (*[at] * shifts, inside)),)
 
 
+def _part(loop: For, first: Index, last: Index, most: int) -> For:
+    """Some iterations of a loop, of which there may be none."""
+    return replace(with_ends(loop, first, last), fewest=0, most=most)
+
+
 def _begins_line(loop: For, nest: CopyNest) -> tuple[Compare, ...]:
     """Whether each row that the first iteration stores begins a line."""
     tests: list[Compare] = []
@@ -129,7 +135,7 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
         at_end = replace(loop, lower=(index_symbol(done),), upper=(plus(done, size),), body=line)
         done, wider = f"whole_{size}s", size
         body = (*body, If((fits,), (at_end,)), let(done, plus(first, multiple(count, size))))
-    return tests, (*body, replace(loop, lower=(index_symbol(done),), most=wider - 1))
+    return tests, (*body, _part(loop, index_symbol(done), last, wider - 1))
 
 
 def _fills_lines(loop: For, nest: CopyNest, size: int) -> bool:
@@ -148,8 +154,8 @@ def _headed(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...
     gap = to_line(plus(dst, times(first, width)))
     head = plus(first, FloorDiv(gap, width) if width > 1 else gap)
     bounds = full_lines(head if form.least * width >= LINE_BYTES else least(head, last), last, lanes)
-    before: Body = (replace(loop, upper=(index_symbol("head"),), most=lanes - 1),)
-    after: Body = (replace(loop, lower=(index_symbol("stop"),), most=lanes - 1),)
+    before: Body = (_part(loop, first, index_symbol("head"), lanes - 1),)
+    after: Body = (_part(loop, index_symbol("stop"), last, lanes - 1),)
     tail = nest.tail(loop.index)
     if not form.least or not (tail and REST in tail.sizes):  # most have no such iterations
         before = (If((compare("head", "gt", first),), before),)

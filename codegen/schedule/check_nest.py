@@ -224,7 +224,9 @@ def _check_staged_rows(nest: CopyNest) -> None:
             refuse(f"expected Stage() for packed rows, got {stage}", stage)
         if "headed" not in [x.form for x in nest.obeying(Stream)]:
             refuse('Stage needs Stream("headed")', stage)
-        _refuse_any(nest, (Tile, Reorder), "a copy that stages packed rows does not take {}")
+        for x in nest.obeying(Tile):
+            if x.axis in (loop.axis for loop in nest.loops):
+                refuse(f"a copy that stages packed rows does not take {x}", x)
 
 
 def _check_scratch(nest: CopyNest) -> None:

@@ -14,7 +14,7 @@ from codegen.schedule.choose_order import best_order, by_source, shared_first
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
-from codegen.schedule.directives import CopyBlock, Groups, Reorder, Tile
+from codegen.schedule.directives import Groups, Reorder, Tile
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.offset_tables import RowGroups
 from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule
@@ -176,7 +176,9 @@ def loop_schedule(
     `on_lines` says whether the destination begins a line; `grouped`, whether groups of rows move together.
     """
     strips = choose_copy_strips(box, inner, outer, when)
-    loops, directives, groups, together = inner.loops, inner.directed(stream=stream), None, None
+    in_strips = any(x.axis == inner.loops[0].name for x in strips.tiles)
+    directives = inner.directed(stream=stream, in_strips=in_strips)
+    loops, groups, together = inner.loops, None, None
     around_inner, shared, cuts = strips.around, strips.shared, inner.cuts
     if stream and inner.packed == "src" and when.size is None:
         groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
@@ -191,9 +193,7 @@ def loop_schedule(
     over_strips = {x.index for x in strips.tiles}
     if strips.tiles:
         names = (*order, *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
-        in_strips = any(x.axis == loops[0].name for x in strips.tiles)
-        kept = (x for x in directives if not (in_strips and isinstance(x, CopyBlock)))
-        directives = *strips.tiles, Reorder(names), *kept
+        directives = *strips.tiles, Reorder(names), *directives
     axes = tuple(name for name in order if name not in over_strips)
     made = Schedule(axes, loops, directives, cuts, strips.sized)
     return replace(made, directives=(*directives, *later_entries(box, made)))

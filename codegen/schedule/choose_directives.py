@@ -66,6 +66,7 @@ class InnerLoops(Looped):
     long     the axis that strips cut, if there is one
     unit     strips have a multiple of so many of its iterations
     cuts     as in a schedule: packed elements are cut into bytes
+    staged   how lines that are streamed go through scratch in chunks, and the requests of these
     """
 
     loops: tuple[Joined, ...]
@@ -74,12 +75,17 @@ class InnerLoops(Looped):
     long: str | None = None
     unit: int = 1
     cuts: tuple[Cut, ...] = ()
+    staged: tuple[Directive, ...] = ()
 
-    def directed(self, *, stream: bool) -> tuple[Directive, ...]:
-        """The directives; a loop that streams lines copies no blocks, and has requests of its own."""
+    def directed(self, *, stream: bool, in_strips: bool = False) -> tuple[Directive, ...]:
+        """The directives; a loop that streams lines copies no blocks, and has requests of its own.
+
+        Strips are too short for blocks, and for chunks in scratch.
+        """
         if not stream:
-            return self.directives
-        return *(x for x in self.directives if not isinstance(x, (CopyBlock, Prefetch))), *self.streams
+            return tuple(x for x in self.directives if not (in_strips and isinstance(x, CopyBlock)))
+        kept = (x for x in self.directives if not isinstance(x, (CopyBlock, Prefetch)))
+        return *kept, *self.streams, *(() if in_strips else self.staged)
 
 
 def chunks(box: StridedBox, axes: tuple[str, ...]) -> InnerLoops:
@@ -174,7 +180,7 @@ def packed_rows(
     line, *narrower = (columns for rows, columns in shapes if rows == count)
     staged = _staged(box.width) if packed == "src" else ()
     lines = Vectorize(((names[0], line), (names[1], count))), Tail(names[0], "shift", (*narrower, 1))
-    return InnerLoops(loops, lines, (Stream("begun"), *staged), last, unit)
+    return InnerLoops(loops, lines, (Stream("begun"),), last, unit, staged=staged)
 
 
 def staged_rows(width: int) -> tuple[Directive, ...]:

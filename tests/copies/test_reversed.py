@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.schedule.machine import described, machine
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 
@@ -30,4 +32,19 @@ def test_transposes_of_reversed_arrays(width: int, src: tuple[int, int], dst: tu
         given = x[:: src[0], :: src[1]].T
         tj.copyto(out[:: dst[0], :: dst[1]], given)
         np.testing.assert_array_equal(out[:: dst[0], :: dst[1]], given)
+        assert target.untouched()
+
+
+@pytest.mark.usefixtures("kernels_for_all_sizes")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("gap", [2, 48, 62])
+def test_a_strip_may_begin_near_the_end_of_a_line(gap: int, threads: int) -> None:
+    """Fewer elements than a register are before its first full line: they are moved one by one."""
+    x, target = np.arange(10_000, dtype=np.uint16), Guarded(20_480)
+    for dims in ((10_000,), (4, 2500)):
+        given: Any = x.reshape(dims)[..., ::-1]
+        out: Any = target.place(x.nbytes, at_end=False, gap=gap).view(np.uint16).reshape(dims)
+        with described(replace(machine(), stream_bytes=0)):
+            tj.copyto(out, given, virtual_vector_size=1024, threads=threads)
+        np.testing.assert_array_equal(out, given)
         assert target.untouched()
