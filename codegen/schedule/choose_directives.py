@@ -66,7 +66,7 @@ class InnerLoops(Looped):
     long     the axis that strips cut, if there is one
     unit     strips have a multiple of so many of its iterations
     cuts     as in a schedule: packed elements are cut into bytes
-    staged   how lines that are streamed go through scratch in chunks, and the requests of these
+    in_chunks  how lines that are streamed go through scratch, and their requests
     """
 
     loops: tuple[Joined, ...]
@@ -75,7 +75,7 @@ class InnerLoops(Looped):
     long: str | None = None
     unit: int = 1
     cuts: tuple[Cut, ...] = ()
-    staged: tuple[Directive, ...] = ()
+    in_chunks: tuple[Directive, ...] = ()
 
     def directed(self, *, stream: bool, in_strips: bool = False) -> tuple[Directive, ...]:
         """The directives; a loop that streams lines copies no blocks, and has requests of its own.
@@ -85,7 +85,7 @@ class InnerLoops(Looped):
         if not stream:
             return tuple(x for x in self.directives if not (in_strips and isinstance(x, CopyBlock)))
         kept = (x for x in self.directives if not isinstance(x, (CopyBlock, Prefetch)))
-        return *kept, *self.streams, *(() if in_strips else self.staged)
+        return *kept, *self.streams, *(() if in_strips else self.in_chunks)
 
 
 def chunks(box: StridedBox, axes: tuple[str, ...]) -> InnerLoops:
@@ -180,7 +180,7 @@ def packed_rows(
     line, *narrower = (columns for rows, columns in shapes if rows == count)
     staged = _staged(box.width) if packed == "src" else ()
     lines = Vectorize(((names[0], line), (names[1], count))), Tail(names[0], "shift", (*narrower, 1))
-    return InnerLoops(loops, lines, (Stream("begun"),), last, unit, staged=staged)
+    return InnerLoops(loops, lines, (Stream("begun"),), last, unit, in_chunks=staged)
 
 
 def staged_rows(width: int) -> tuple[Directive, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.schedule.machine import described, machine
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded
 from tests.tools.schedules import tiled
@@ -185,3 +187,16 @@ def test_random_tiles_and_orders_pack_the_same_bytes(kind: Any, text: str, seed:
             assert tj.pack(x, text, schedule=schedule).buffer.tobytes() == packed, schedule
             copied += 1
     assert copied or nest.transposes
+
+
+@pytest.mark.parametrize(("size", "staged"), [(64, False), (3000, True), ((2, 3000), True), (6000, True)])
+def test_packed_rows_are_staged_unless_they_are_in_strips(size: Any, staged: bool) -> None:
+    """In both cases, the schedule of the strips is accepted as text."""
+    x = np.arange(6 * 3000, dtype=np.uint16).reshape(6, 1000, 3)
+    for given in ({"virtual_vector_size": size}, {}):
+        z = np.zeros((6, 3, 1001), np.uint16)[..., :1000].transpose(0, 2, 1)
+        with described(replace(machine(), stream_bytes=0)):
+            text = tj.explain(z, x, virtual_vector_size=size).directives
+            tj.copyto(z, x, **given or {"schedule": text})
+        assert ("Stage()" in text) == staged
+        np.testing.assert_array_equal(z, x)
