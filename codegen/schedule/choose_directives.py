@@ -61,11 +61,11 @@ class InnerLoops(Looped):
     """Inner loops, before the loops around them are ordered, and cut into strips.
 
     loops, directives  as in a schedule
-    streams  how lines are stored past the cache, and their own requests; () if the loops do not write full
-             lines
-    long     the axis that strips cut, if there is one
-    unit     strips have a multiple of so many of its iterations
-    cuts     as in a schedule: packed elements are cut into bytes
+    streams    how lines are stored past the cache, and their own requests; () if the loops do not write full
+               lines
+    long       the axis that strips cut, if there is one
+    unit       strips have a multiple of so many of its iterations
+    cuts       as in a schedule: packed elements are cut into bytes
     in_chunks  how lines that are streamed go through scratch, and their requests
     """
 
