@@ -54,8 +54,8 @@ def next_rows(nest: CopyNest, drain: For) -> Body:
     at, before = times("later_column", source_width), [number, row, column]
     if along.src_table:
         entry = Load(along.table_name, (plus("next_row", "later_row"),), "i64")
-        before.append(Let("later_offset", entry))
-        at = plus("later_offset", at)
+        before.append(Let("later_row_offset", entry))
+        at = plus("later_row_offset", at)
     else:
         at = plus(times("later_row", along.src), at)
     made = _in_drain(drain, "next_tile", at, widths, rows * source_width)

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ArrayArg, Function
 from codegen.ir.strided_box import StridedBox
+from codegen.pipeline.lower_nest import lower_nest
+from codegen.pipeline.observer import Form
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
@@ -107,7 +109,7 @@ def _is_one_element(launch: Launch, box: StridedBox) -> bool:
     return _pattern(launch) == _pattern(launch)[:width] * (16 // width)
 
 
-Form = Callable[[Kernel], Function]
+FormOf = Callable[[Kernel], Function]
 """The function of a kernel after one of the passes that lower it."""
 
 
@@ -116,7 +118,37 @@ def printed(kernel: Kernel) -> Function:
     return kernel.function
 
 
-def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
+@cache
+def forms(kernel: Kernel) -> dict[str, Function]:
+    """The functions of the kernel of a copy, by the pass that they come from; none of fills.
+
+    The bytes of padding that has several are all its first one, until they are in super-vectors.
+    """
+    assert isinstance(kernel.lower, partial), "the kernel of a copy is lowered from its nest"
+    nest, arguments, name = kernel.lower.args
+    made: dict[str, Function] = {}
+    if nest.fills:
+        return made
+
+    def observe(name: str, form: Form) -> None:
+        assert isinstance(form, Function), "a nest is lowered from functions to functions"
+        made[name] = form
+
+    lower_nest(nest, arguments, observe, name)
+    return made
+
+
+def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
+    """The destination after the interpreter runs what each pass makes of the kernels, if it changes any."""
+    kernels, before = watched.program.kernels, list[Function]()
+    for name in dict.fromkeys(name for kernel in kernels for name in forms(kernel)):
+        made = {kernel: forms(kernel).get(name, kernel.function) for kernel in kernels}
+        if list(made.values()) != before:
+            yield name, interpreted_when_lowered(watched, made.__getitem__)
+        before = list(made.values())
+
+
+def interpreted_when_lowered(watched: Watched, form: FormOf = printed) -> Bytes:
     """The destination after the interpreter runs the functions of all kernels.
 
     Each call of a kernel is interpreted on the same arguments, and on storages that begin at the same offset
@@ -132,7 +164,7 @@ def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
 
 
 @contextmanager
-def interpreting(storages: list[Bytes], form: Form = printed) -> Iterator[None]:
+def interpreting(storages: list[Bytes], form: FormOf = printed) -> Iterator[None]:
     """Interpret kernels inside the block, on these bytes of source and destination."""
     original = Kernel.call
 

@@ -44,7 +44,14 @@ from tests.tools.oracle import (
     unpacked_by_definition,
     value_mask,
 )
-from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, interpreted_when_lowered, watching
+from tests.tools.replay import (
+    INTERPRETED_BYTES,
+    Watched,
+    interpreted,
+    interpreted_after_passes,
+    interpreted_when_lowered,
+    watching,
+)
 from tests.tools.soak.by_index import by_index
 from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.indexed import indexed
@@ -313,6 +320,12 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
         case.bench.counts["kernels interpreted"] += 1
         out = interpreted_when_lowered(watched)
         case.check(bool((out == watched.after).all()), "kernels and the functions that they print disagree")
+        if case.bench.sample.interprets_passes(program.kernels):
+            for name, out in interpreted_after_passes(watched):
+                case.bench.counts["passes interpreted"] += 1
+                case.check(
+                    bool((out == watched.after).all()), f"kernels and their functions after {name} disagree"
+                )
 
 
 def _shape(case: Case, kind: str) -> Any:

@@ -2,7 +2,8 @@
 
 Proofs, checks of boxes and interpreted kernels take longer than the copies themselves, and most of them
 repeat earlier ones with other sizes. So all of these run in one case in `VERIFIED_ONE_IN`. In other cases,
-the first launch of each kernel is proven, and each kernel is interpreted the first few times.
+the first launch of each kernel is proven, and each kernel is interpreted the first few times, and once after
+each pass: passes promise the next ones how often loops run, and only the interpreter checks that.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ class Sample:
         all: whether the current case is verified as a whole.
         proven: the kernels that were proven, with the kind of call.
         interpreted: how often each kernel was interpreted.
+        passes: the kernels that were interpreted after each pass.
     """
 
     counts: Counter[str]
     all: bool = True
     proven: set[tuple[str, type]] = field(default_factory=set)
     interpreted: Counter[str] = field(default_factory=Counter)
+    passes: set[str] = field(default_factory=set)
 
     def begin(self, seed: int, number: int) -> None:
         """Choose whether to verify a case as a whole; the choice takes nothing from the case's own draws."""
@@ -64,6 +67,12 @@ class Sample:
             return False
         self.interpreted.update(names)
         return True
+
+    def interprets_passes(self, kernels: Iterable[Kernel]) -> bool:
+        """Whether to interpret what each pass makes of these kernels: once, and in cases of the sample."""
+        names = {kernel.name for kernel in kernels} - self.passes
+        self.passes |= names
+        return self.all or bool(names)
 
     def verify_copy(self, copy: BoxedCopy) -> None:
         """`verify.verify_copy` in cases of the sample."""
