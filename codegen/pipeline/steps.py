@@ -59,12 +59,14 @@ def step_of(
     literals  the names of sizes that remain numbers
     """
     (nest,) = run_passes(SELECT, box, schedule, observe)
-    if given or settings().verify:  # imported here because few copies need it
-        from codegen.schedule.check_nest import check_nest, given_nest
     if given:
+        from codegen.schedule.given_nest import given_nest  # which few copies need
+
         schedule = replace(schedule, given=True)
         nest = given_nest(nest, given)
     elif settings().verify:
+        from codegen.schedule.check_nest import check_nest
+
         check_nest(nest)
 
     def is_literal(name: str) -> bool:

@@ -1,16 +1,18 @@
 """Check directives by themselves, and against the loops of a copy or kernel that they name.
 
-`check_nest.py` and `check_loops.py` check what only copies or kernels need.
+`check_nest.py` checks what only copies need, and `check_loops.py` what only kernels need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
+from typing import TypeVar
 
 from codegen.ir.streams import Stream
 from codegen.schedule.directives import (
     CopyBlock,
+    Directed,
     Directive,
     Prefetch,
     Reorder,
@@ -22,6 +24,8 @@ from codegen.schedule.directives import (
 from codegen.schedule.loops import int_size
 from codegen.schedule.read_directives import refuse
 from codegen.schedule.vector_size import MOST_DIMS, MOST_ELEMENTS
+
+D = TypeVar("D", bound=Directive)
 
 MOST = 1 << 30
 """The largest tile or distance."""
@@ -123,3 +127,15 @@ def check_order(order: Reorder, nested: Sequence[str], levels: Sequence[Sequence
     for names in levels:
         if sorted(names, key=order.loops.index) != [*names]:
             refuse(f"expected {', '.join(names)} in this order, got {order}", order)
+
+
+def first(schedule: Directed, kind: type[D]) -> D | None:
+    """The first directive of a kind, if there is one."""
+    return next(iter(schedule.obeying(kind)), None)
+
+
+def refuse_any(schedule: Directed, kinds: tuple[type, ...], problem: str) -> None:
+    """Refuse directives of some kinds."""
+    for x in schedule.directives:
+        if isinstance(x, kinds):
+            refuse(problem.format(x), x)
