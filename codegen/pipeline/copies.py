@@ -35,6 +35,7 @@ from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import CopyNest
+from codegen.schedule.directives import Assemble
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
@@ -221,7 +222,8 @@ class _Maker:
         when = self._conditions(box)
         pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
         if pick is None:
-            return choose(box, when)
+            given = self.options.schedule
+            return choose(box, when, shuffles=not given or Assemble.__name__ in given)
         several = candidates(box, when)
         return pick(box, several) if len(several) > 1 else several[0]
 

@@ -661,3 +661,17 @@ def test_random_schedules_copy_the_same_bytes(seed: int) -> None:
         assert dst.tobytes() == src.tobytes(), (kind, dims, order, schedule)
         assert guards[1].untouched(), (kind, dims, order, schedule)
     assert refused < 16
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+def test_a_copy_that_shuffles_bytes_takes_the_schedules_of_other_methods(dtype: str) -> None:
+    x = np.arange(20_000).astype(dtype).reshape(5, 4000).T
+    z = np.zeros(x.shape, dtype)
+    shuffled, sized = (str(tj.explain(z, x, virtual_vector_size=n).directives) for n in ("auto", 16))
+    assert "Assemble" in shuffled
+    assert "Assemble" not in sized
+    for text in (shuffled, sized):
+        z[:] = 0
+        tj.copyto(z, x, schedule=text)
+        np.testing.assert_array_equal(z, x)
+        assert str(tj.explain(z, x, schedule=text).directives) == text
