@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.ir.instructions import BYTE_SHUFFLES
 from codegen.schedule.machine import described, machine
 from tests.tools.extent import few_by_default
 from tests.tools.guard import Guarded, strided_view
@@ -668,7 +669,7 @@ def test_a_copy_that_shuffles_bytes_takes_the_schedules_of_other_methods(dtype: 
     x = np.arange(20_000).astype(dtype).reshape(5, 4000).T
     z = np.zeros(x.shape, dtype)
     shuffled, sized = (str(tj.explain(z, x, virtual_vector_size=n).directives) for n in ("auto", 16))
-    assert "Assemble" in shuffled
+    assert ("Assemble" in shuffled) == (machine().level in BYTE_SHUFFLES)
     assert "Assemble" not in sized
     for text in (shuffled, sized):
         z[:] = 0

@@ -51,7 +51,7 @@ def test_edges_between_guard_pages(function: Any, size: Any, tail: str, dtype: s
 
 def test_the_report_says_what_arrays_too_thin_for_a_block_do() -> None:
     kernel = tj.kernel(moved)
-    c, a, b = np.zeros((300, 1)), np.ones((1, 300)), np.ones((300, 1))
+    c, a, b = np.zeros((300, 1), "f4"), np.ones((1, 300), "f4"), np.ones((300, 1), "f4")
     kernel(c, a, b)
     assert (c == 3).all()
     assert "element by element where none is full" in str(kernel.report())
