@@ -11,9 +11,9 @@ LETTERS = "ijklmnpq"
 def index_name(dims: Sequence[int]) -> str:
     """The index along a dimension, or along several that are one.
 
-    (1,) -> j    (0, 1) -> ij    (9,) -> i9
+    (1,) -> j    (0, 1) -> ij    (9,) -> i9    () -> unit: tiles of more dimensions than the array has
     """
-    return "".join(LETTERS[d] if d < len(LETTERS) else f"i{d}" for d in dims)
+    return "unit" if not dims else "".join(LETTERS[d] if d < len(LETTERS) else f"i{d}" for d in dims)
 
 
 def digit_names(dims: Sequence[int], levels: int) -> tuple[str, ...]:

@@ -545,3 +545,12 @@ def test_padding_of_swapped_complex_numbers_stays_together(dtype: str, layout: s
     found = tj.pack(x, text, padding=3 - 5j, virtual_vector_size=size)
     native = x.astype(x.dtype.newbyteorder("="))
     assert found.buffer.tobytes() == tj.pack(native, text, padding=3 - 5j).buffer.tobytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["{0:T(32,3)(*,7,16,8)}", "{0:T(4,3)(*,7,2,2)}", "{0:T(16,3)}", "{0:T(5,2,3)}"]
+)
+def test_tiles_with_more_dimensions_than_the_array_are_padded(text: str) -> None:
+    """The loop over rows of a tile that belong to no dimension may be the outermost one."""
+    buffer = tj.pack(np.full(8, 7, np.uint8), text, padding=1).buffer
+    assert (np.count_nonzero(buffer == 7), np.count_nonzero(buffer == 1)) == (8, buffer.size - 8)

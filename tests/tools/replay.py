@@ -120,18 +120,20 @@ def printed(kernel: Kernel) -> Function:
 
 @cache
 def forms(kernel: Kernel) -> dict[str, Function]:
-    """The functions of the kernel of a copy, by the pass that they come from; none of fills.
+    """The functions of the kernel of a copy, by the pass that they come from.
 
-    The bytes of padding that has several are all its first one, until they are in super-vectors.
+    Two kinds of function have no meaning of their own until they are in super-vectors, and are left out: the
+    bytes of padding that has several are all its first one, and of staged tiles those columns are missing in
+    which a last block begins earlier.
     """
     assert isinstance(kernel.lower, partial), "the kernel of a copy is lowered from its nest"
     nest, arguments, name = kernel.lower.args
     made: dict[str, Function] = {}
-    if nest.fills:
-        return made
 
     def observe(name: str, form: Form) -> None:
         assert isinstance(form, Function), "a nest is lowered from functions to functions"
+        if name == "vectorize_axes" and (nest.fills or nest.staged):
+            made.clear()
         made[name] = form
 
     lower_nest(nest, arguments, observe, name)
