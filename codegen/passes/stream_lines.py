@@ -78,12 +78,12 @@ def _lines(
     at = let(f"{loop.index}_first", least(name, minus(last, lanes)))
     body = loop.body if form.form == "aligned" else streaming(loop.body)
     begin = at.name if shifts else name
-    inside = replace(loop, lower=(index_symbol(begin),), upper=(plus(begin, lanes),), body=body)
+    inside = _part(replace(loop, body=body), index_symbol(begin), plus(begin, lanes), lanes)
     return (For(name, (first,), (last,), lanes, (*[at] * shifts, inside)),)
 
 
 def _part(loop: For, first: Index, last: Index, most: int) -> For:
-    """Some iterations of a loop, of which there may be none."""
+    """Some iterations of a loop, without its promise of how many there are at least."""
     return replace(with_ends(loop, first, last), fewest=0, most=most)
 
 
@@ -125,14 +125,14 @@ def _begun(loop: For, nest: CopyNest, form: Stream) -> tuple[tuple[Compare, ...]
         *_lines(loop, nest, first, index_symbol("whole"), form),
     )
     if tail is None or not tail.sizes:
-        once = replace(loop, lower=(minus(last, lanes),))
+        once = _part(loop, minus(last, lanes), last, lanes)
         return tests, (*body, If((compare("whole", "lt", last),), (once,)))
     done, wider = "whole", lanes
     for size in (x for x in tail.sizes if isinstance(x, int) and x > 1):
         if wider != 2 * size or not _fills_lines(loop, nest, size):
             break
-        fits, line = compare(rest(count, wider), "ge", size), streaming(loop.body)
-        at_end = replace(loop, lower=(index_symbol(done),), upper=(plus(done, size),), body=line)
+        fits, line = compare(rest(count, wider), "ge", size), replace(loop, body=streaming(loop.body))
+        at_end = _part(line, index_symbol(done), plus(done, size), size)
         done, wider = f"whole_{size}s", size
         body = (*body, If((fits,), (at_end,)), let(done, plus(first, multiple(count, size))))
     return tests, (*body, _part(loop, index_symbol(done), last, wider - 1))

@@ -10,7 +10,7 @@ from codegen.ir.nodes import For, If, Statement, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.passes.lines import streaming, to_line
-from codegen.passes.sides import first_sides, sides_of
+from codegen.passes.sides import sides_of
 from codegen.schedule.copy_nest import CopyNest
 from codegen.support.lookups import expect
 
@@ -43,7 +43,7 @@ def stream_tiles(body: Body, nest: CopyNest) -> Body:
         return *first, node
 
     made = rewrite_body(streamed, found)
-    return (*bounds, *made) if dst == first_sides(nest).dst else made
+    return made if any(isinstance(x, View) and x.name == dst for x in flat(body)) else (*bounds, *made)
 
 
 def _bounds(nest: CopyNest) -> Body:
