@@ -165,9 +165,10 @@ class Run(Evaluation):
     def iterations(self, loop: For, start: int, stop: int) -> Iterator[int]:
         """The index of each iteration of a loop."""
         indices = range(start, stop, loop.step)
-        if not loop.fewest <= len(indices) <= loop.most:
+        count = len(range(start, stop, loop.step // loop.size))
+        if not loop.fewest <= count <= loop.most:
             promised = f"{loop.fewest} to {loop.most} iterations of {loop.index}"
-            raise KernelError(f"interpret: expected {promised}, got {len(indices)}")
+            raise KernelError(f"interpret: expected {promised}, got {count}")
         yield from indices
 
     def _kept(self, name: str, new: Number) -> Number:

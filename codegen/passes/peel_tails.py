@@ -147,7 +147,8 @@ class _Peel:
             out += [*made, self.live(with_ends(once, first, begin), begin)]
             full = _going_on(full)
         filled = [full] if most >= block or loop.carried else []
-        filled += [once_more] if count > 1 and (streamed or how in ("scalar", "registers")) else []
+        singles = how == "mask" and (trips or 0) % block > lanes  # full ones have no masks
+        filled += [once_more] if count > 1 and (streamed or singles or how in ("scalar", "registers")) else []
         sums = dict[str, Local]()
         for what, part in zip(("whole", "done"), filled, strict=False):
             done = full_blocks_end(begin, last, step, part.size)
@@ -157,7 +158,9 @@ class _Peel:
             lanewise = (c for c in loop.carried if c.start.shape)
             begin, sums = end, sums or {c.name: Local(c.name, c.start.dtype, (block,)) for c in lanewise}
         if how == "mask":
-            left = trips % block if trips is not None else (lanes if streamed else block) - 1
+            left = (
+                (lanes if streamed or singles else block) - 1 if trips is None or singles else trips % block
+            )
             if min(most, left) < lanes and not loop.carried:
                 part = replace(once_more, lower=(begin,), upper=(last, plus(begin, once.step)))
                 out.append(self.live(part, last, full=False))

@@ -99,15 +99,20 @@ def check_names(directives: Sequence[Directive], loops: Sequence[str]) -> None:
 
 
 def check_tiles(directives: Sequence[Directive], extents: Mapping[str, int]) -> None:
-    """Check that tiles have full super-vectors, unless they have all iterations of a loop.
+    """Check that tiles are inside larger ones, and have full super-vectors or all iterations of a loop.
 
     extents  the iterations of loops, as far as they are known
 
     Raises:
-        ScheduleError: the lanes do not divide a tile.
+        ScheduleError: a tile is larger than the one around it, or the lanes do not divide it.
     """
-    lanes = lanes_of(directives)
+    lanes, around = lanes_of(directives), dict[str, Tile]()
     for x in directives:
+        if isinstance(x, Tile):
+            outer = around.setdefault(x.axis, x)
+            if int_size(x.size) > int_size(outer.size):
+                refuse(f"expected tiles of at most {outer.size} inside {outer}, got {x}", x)
+            around[x.axis] = x
         if not isinstance(x, Tile) or int_size(x.size) >= extents.get(x.axis, MOST + 1):
             continue
         if int_size(x.size) % lanes.get(x.axis, 1):

@@ -214,7 +214,7 @@ ROWS = [
         for n in (3, 7, 19, np.int32(18))
     ),
     Row(kernels.floor_and_mod, (numbers(10, "f"), out(20, "f")), "not-profitable"),
-    Row(kernels.tiled, (numbers(24, "f"), out(24, "f")), "carried-dependence"),
+    Row(kernels.tiled, (numbers(24, "f"), out(24, "f")), "not-profitable"),
     Row(kernels.carried_distance, (numbers(30, "f"),), "carried-dependence"),
     Row(kernels.forward, (numbers(30, "i"),), "16 contiguous, masked"),
     Row(kernels.prefix, (numbers(30, "f"), out(30, "f")), "scan-not-asked"),
