@@ -107,15 +107,12 @@ def check_tiles(directives: Sequence[Directive], extents: Mapping[str, int]) -> 
         ScheduleError: a tile is larger than the one around it, or the lanes do not divide it.
     """
     lanes, around = lanes_of(directives), dict[str, Tile]()
-    for x in directives:
-        if isinstance(x, Tile):
-            outer = around.setdefault(x.axis, x)
-            if int_size(x.size) > int_size(outer.size):
-                refuse(f"expected tiles of at most {outer.size} inside {outer}, got {x}", x)
-            around[x.axis] = x
-        if not isinstance(x, Tile) or int_size(x.size) >= extents.get(x.axis, MOST + 1):
-            continue
-        if int_size(x.size) % lanes.get(x.axis, 1):
+    for x in (x for x in directives if isinstance(x, Tile)):
+        outer, size = around.get(x.axis, x), int_size(x.size)
+        if size > int_size(outer.size):
+            refuse(f"expected tiles of at most {outer.size} inside {outer}, got {x}", x)
+        around[x.axis] = x
+        if size < extents.get(x.axis, MOST + 1) and size % lanes.get(x.axis, 1):
             refuse(f"expected a multiple of {lanes[x.axis]} lanes, got {x}", x)
 
 

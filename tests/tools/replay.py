@@ -19,6 +19,7 @@ from codegen.ir.nodes import ArrayArg, Function
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.lower_nest import lower_nest
 from codegen.pipeline.observer import Form
+from codegen.pipeline.passes import function_passes
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
@@ -120,34 +121,40 @@ def printed(kernel: Kernel) -> Function:
 
 @cache
 def forms(kernel: Kernel) -> dict[str, Function]:
-    """The functions of the kernel of a copy, by the pass that they come from.
-
-    Two kinds of function have no meaning of their own until they are in super-vectors, and are left out: the
-    bytes of padding that has several are all its first one, and of staged tiles those columns are missing in
-    which a last block begins earlier.
-    """
+    """The functions of the kernel of a copy, by the pass that they come from."""
     assert isinstance(kernel.lower, partial), "the kernel of a copy is lowered from its nest"
-    nest, arguments, name = kernel.lower.args
     made: dict[str, Function] = {}
 
     def observe(name: str, form: Form) -> None:
         assert isinstance(form, Function), "a nest is lowered from functions to functions"
-        if name == "vectorize_axes" and (nest.fills or nest.staged):
-            made.clear()
         made[name] = form
 
+    nest, arguments, name = kernel.lower.args
     lower_nest(nest, arguments, observe, name)
     return made
 
 
 def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
-    """The destination after the interpreter runs what each pass makes of the kernels, if it changes any."""
+    """The destination after the interpreter runs what each pass makes of the kernels, if it changes any.
+
+    Two kinds of function have no meaning of their own until they are in super-vectors, and are left out: the
+    bytes of padding that has several are all its first one, and of staged tiles those columns are missing in
+    which a last block begins earlier.
+    """
     kernels, before = watched.program.kernels, list[Function]()
-    for name in dict.fromkeys(name for kernel in kernels for name in forms(kernel)):
-        made = {kernel: forms(kernel).get(name, kernel.function) for kernel in kernels}
+    names = [x.__name__ for x, _ in function_passes()]
+    for name in ("lower_copy", *names):
+        early = name == "lower_copy" or names.index(name) < names.index("vectorize_axes")
+        made = {x: x.function if early and _is_partial(x) else forms(x)[name] for x in kernels}
         if list(made.values()) != before:
             yield name, interpreted_when_lowered(watched, made.__getitem__)
         before = list(made.values())
+
+
+def _is_partial(kernel: Kernel) -> bool:
+    assert isinstance(kernel.lower, partial), "the kernel of a copy is lowered from its nest"
+    nest, *_ = kernel.lower.args
+    return bool(nest.fills or nest.staged)
 
 
 def interpreted_when_lowered(watched: Watched, form: FormOf = printed) -> Bytes:

@@ -14,7 +14,7 @@ from llvmlite import ir
 IN_LANES = "tilejit.shuffles_in_lanes"
 """The constant: whether unpacks within lanes cost less than permutes of two registers."""
 
-LEVELS = ("avx2", "sse2")
+_IN_LANES_AT = ("avx2", "sse2")
 """The levels without permutes of two registers."""
 
 _FLAG = ir.IntType(1)
@@ -44,4 +44,4 @@ def library(names: Iterable[str], level: str) -> str:
     """LLVM IR that defines the constant, or "" if no name is its."""
     if IN_LANES not in names:
         return ""
-    return f"@{IN_LANES} = constant i1 {int(level in LEVELS)}\n"
+    return f"@{IN_LANES} = constant i1 {int(level in _IN_LANES_AT)}\n"
