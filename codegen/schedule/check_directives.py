@@ -99,18 +99,18 @@ def check_names(directives: Sequence[Directive], loops: Sequence[str]) -> None:
 
 
 def check_tiles(directives: Sequence[Directive], extents: Mapping[str, int]) -> None:
-    """Check that tiles are inside larger ones, and have full super-vectors or all iterations of a loop.
+    """Check that strips are inside larger tiles, and have full super-vectors or all iterations of a loop.
 
     extents  the iterations of loops, as far as they are known
 
     Raises:
-        ScheduleError: a tile is larger than the one around it, or the lanes do not divide it.
+        ScheduleError: a strip is larger than the tile around it, or the lanes do not divide a tile.
     """
     lanes, around = lanes_of(directives), dict[str, Tile]()
     for x in (x for x in directives if isinstance(x, Tile)):
         outer, size = around.get(x.axis, x), int_size(x.size)
-        if size > int_size(outer.size):
-            refuse(f"expected tiles of at most {outer.size} inside {outer}, got {x}", x)
+        if size > int_size(outer.size) and x.level == "strip":
+            refuse(f"expected strips of at most {outer.size} inside {outer}, got {x}", x)
         around[x.axis] = x
         if size < extents.get(x.axis, MOST + 1) and size % lanes.get(x.axis, 1):
             refuse(f"expected a multiple of {lanes[x.axis]} lanes, got {x}", x)
