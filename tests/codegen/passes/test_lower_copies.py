@@ -6,28 +6,13 @@ import numpy as np
 import pytest
 
 import tilejit
-from codegen import Function, format_function
-from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.observer import Form
-from codegen.runtime.kernel import Kernel
+from codegen import format_function
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import GROUPS, cases
-from tests.tools.replay import Watched, interpreted_when_lowered
+from tests.tools.replay import Watched, forms, interpreted_when_lowered
 
 MOST_BYTES = 8000
-
-
-def forms(case: Case) -> dict[str, dict[str, Function]]:
-    """The functions of each kernel after each pass."""
-    seen: dict[str, dict[str, Function]] = {}
-
-    def observe(run: str, form: Form) -> None:
-        if isinstance(form, Function):
-            seen.setdefault(form.name, {})[run] = form
-
-    compile_copy(case.request, observe)
-    return seen
 
 
 def chosen(group: str) -> list[Case]:
@@ -43,15 +28,11 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
     for case in chosen(group):
         low, dst_low = case.lows
         watched = Watched(case.program, case.src, case.before, case.after, (-low, -dst_low))
-        made = forms(case)
+        made = {kernel: forms(kernel) for kernel in case.program.kernels}
         for name in dict.fromkeys(name for each in made.values() for name in each):
-
-            def form(
-                kernel: Kernel, name: str = name, made: dict[str, dict[str, Function]] = made
-            ) -> Function:
-                return made[kernel.name][name]
-
-            assert np.array_equal(interpreted_when_lowered(watched, form), case.after), f"{case}: {name}"
+            functions = {kernel: each[name] for kernel, each in made.items()}
+            after = interpreted_when_lowered(watched, functions.__getitem__)
+            assert np.array_equal(after, case.after), f"{case}: {name}"
 
 
 @pytest.mark.full
@@ -59,8 +40,8 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
 def test_each_stage_prints(group: str) -> None:
     """The printer raises on unknown nodes and names."""
     for case in chosen(group):
-        for stages in forms(case).values():
-            for made in stages.values():
+        for kernel in case.program.kernels:
+            for made in forms(kernel).values():
                 check_names(format_function(made))
 
 
