@@ -153,6 +153,8 @@ if _TYPE_CHECKING:
     from codegen.pipeline.tune import machine_facts as machine_facts
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
+    from codegen.pipeline.tune_live import LiveProgram as LiveProgram
+    from codegen.pipeline.tune_live import live_copy as live_copy
     from codegen.pipeline.verify_promises import check_independence as check_independence
     from codegen.pipeline.verify_promises import promises_independence as promises_independence
     from codegen.runtime.call_tables import Integers as Integers
@@ -175,7 +177,6 @@ if _TYPE_CHECKING:
     from codegen.runtime.float_flags import FLAG_BITS as FLAG_BITS
     from codegen.runtime.float_flags import FLAGS_SUPPORTED as FLAGS_SUPPORTED
     from codegen.runtime.float_flags import TEST_FLAGS as TEST_FLAGS
-    from codegen.runtime.float_flags import watched as watched
     from codegen.runtime.kernel import KERNEL_PROTOTYPES as KERNEL_PROTOTYPES
     from codegen.runtime.kernel import Kernel as Kernel
     from codegen.runtime.kernel import copy_operands as copy_operands
@@ -323,6 +324,7 @@ _HOMES = {
     "pipeline.steps": "source_of_step",
     "pipeline.tune": "best_times fastest machine_facts tuned",
     "pipeline.tune_copies": "tuned_copies",
+    "pipeline.tune_live": "LiveProgram live_copy",
     "pipeline.verify_promises": "check_independence promises_independence",
     "runtime.call_tables": "Integers",
     "runtime.direct_calls": "Direct is_direct",
@@ -330,7 +332,7 @@ _HOMES = {
         "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument "
         "PassedThrough SameAddress SameArgument own_scratch"
     ),
-    "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS watched",
+    "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",

@@ -70,10 +70,6 @@ class CopyProgram:
             launch.prepare()
             _ = launch.serving(dst).runs.kernel.call
 
-    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Run one thread's share of the copy; the caller has checked the addresses."""
-        run_part(self.launches, src, dst, None, part, parts)
-
     def pads_only(self) -> CopyProgram:
         """The padding launches of a program compiled with `apart`; `run` then ignores `src`."""
         pads = tuple(x for x in self.launches if x.fill is not None)

@@ -68,13 +68,6 @@ class StagedProgram:
         else:
             self.blocks.prepare((0, dst))
 
-    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Run one thread's share of the blocks; the caller has checked the addresses."""
-        if other := self._other(dst):
-            other.run_share(src, dst, part, parts)
-        else:
-            self.blocks.run_share((src, dst), part, parts)
-
     def _other(self, dst: int) -> CopyProgram | None:
         """The program that runs instead for a destination."""
         return self.direct if self.staging.on_lines and dst % LINE_BYTES else None

@@ -15,6 +15,9 @@ from tests.tools.oracle import run_python
 
 Array = np.ndarray[Any, Any]
 
+MOST_CALLS = 40
+"""Calls after which a copy with tune="live" has chosen a schedule."""
+
 LAYOUTS = (
     "f32[20,300]{1,0:T(8,128)}",
     "bf16[33,300]{1,0:T(8,128)(2,1)}",
@@ -124,19 +127,63 @@ KINDS: dict[str, Callable[[], tuple[Array, Array]]] = {
 """A copy of each kind: destination and source."""
 
 
+def between_guards(kind: str, *, at_end: bool) -> tuple[list[Guarded], list[Array]]:
+    """A copy of a kind whose arrays are flush with a guard page, and the guards."""
+    dst, src = KINDS[kind]()
+    guards = [Guarded(2 * x.nbytes + 64) for x in (dst, src)]
+    placed = []
+    for guard, x in zip(guards, (dst, src), strict=True):
+        room = guard.place(span_bytes(x.itemsize, x.shape, x.strides), at_end=at_end)
+        placed.append(strided_view(room, x.dtype, x.shape, x.strides))
+    placed[1][...] = src
+    return guards, placed
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", tuple(KINDS))
+@pytest.mark.parametrize("at_end", [False, True])
+def test_calls_that_try_schedules_give_the_same_bytes(kind: str, at_end: bool) -> None:
+    guards, (dst, src) = between_guards(kind, at_end=at_end)
+    plan = tj.plan_copy(dst, src, tune="live", threads=1 + at_end)
+    for _ in range(MOST_CALLS):
+        dst[...] = 0x55
+        plan(dst, src)
+        assert np.array_equal(dst, src)
+    assert all(guard.untouched() for guard in guards)
+
+
+def test_all_doors_try_schedules_and_then_have_settled() -> None:
+    x = counted(150, 300, dtype="f4")
+    for threads in (1, 2):
+        for _ in range(MOST_CALLS):
+            packed = tj.pack(x, "{1,0:T(8,128)}", tune="live", threads=threads)
+            again = tj.relayout(packed, "{0,1:T(3,5)}", tune="live", threads=threads)
+            assert np.array_equal(tj.unpack(again, tune="live", threads=threads), x)
+            z = np.zeros((300, 150), np.float32)
+            tj.copyto(z, x.T, tune="live", threads=threads)
+            assert np.array_equal(z, x.T)
+    plan, own = tj.plan_copy(z, x.T, tune="live", threads=1), tj.plan_copy(z, x.T, threads=1)
+    assert len(plan.kernels) == len(own.kernels)
+    assert plan.report().startswith("copy ")
+
+
+def test_warnings_are_those_of_numpy_while_schedules_are_tried() -> None:
+    x = np.full((200, 300), 1e9)
+    plan = tj.plan_copy(np.zeros((300, 200), np.float16), x.T, tune="live", threads=1)
+    out = np.zeros((300, 200), np.float16)
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            plan(out, x.T)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("kind", tuple(KINDS))
 def test_sizes_change_the_kernels_and_not_the_bytes(kind: str) -> None:
     """In one dimension and in two, with both arrays flush with a guard page."""
     sources = set()
     for size in (20, (5, 48)):
-        dst, src = KINDS[kind]()
-        guards = [Guarded(2 * x.nbytes + 64) for x in (dst, src)]
-        placed = []
-        for guard, x in zip(guards, (dst, src), strict=True):
-            room = guard.place(span_bytes(x.itemsize, x.shape, x.strides), at_end=size == 20)
-            placed.append(strided_view(room, x.dtype, x.shape, x.strides))
-        placed[1][...] = src
+        src = KINDS[kind]()[1]
+        guards, placed = between_guards(kind, at_end=size == 20)
         plan = tj.plan_copy(*placed, virtual_vector_size=size, threads=1)
         plan(*placed)
         assert np.array_equal(placed[0], src), size
@@ -201,6 +248,7 @@ def test_only_kernels_without_sizes_are_shared() -> None:
         ({"virtual_vector_size": np.array([8, 8])}, TypeError, "got ndarray"),
         ({"specialize": "shape"}, tj.LayoutError, '"sizes"'),
         ({"tune": 1}, TypeError, "int"),
+        ({"tune": "later"}, tj.LayoutError, "\"live\", got 'later'"),
     ],
 )
 def test_keywords_refused_by_pack_and_unpack(keywords: Any, error: type[Exception], text: str) -> None:

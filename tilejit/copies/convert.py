@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen import Cache, CopyProgram, LayoutError, check_threads
+from codegen import Cache, LayoutError, check_threads
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.values import check_range
@@ -33,6 +33,7 @@ from tilejit.programs.tuning import (
     Casting,
     Padding,
     Specialize,
+    Tune,
     Tuning,
     VectorSize,
     check_casting,
@@ -49,7 +50,7 @@ from tilejit.tiled.tiled_array import TiledArray
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from codegen import StagedProgram
+    from tilejit.programs.compiled import Program
 
 
 @overload
@@ -67,7 +68,7 @@ def pack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> TiledArray: ...
 def pack(
@@ -82,7 +83,7 @@ def pack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> TiledArray | PackedPlanes:
     """Copy an array into a buffer of tiles.
@@ -125,7 +126,7 @@ def pack(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -191,7 +192,7 @@ def unpack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> Array: ...
 def unpack(
@@ -206,7 +207,7 @@ def unpack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> Array | dict[str, Array]:
     """Copy an array out of a buffer of tiles.
@@ -252,7 +253,7 @@ def unpack(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: `dims` of the array, keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -286,7 +287,7 @@ def unpack(
 
 def program_of_pack(
     array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
-) -> CopyProgram | StagedProgram:
+) -> Program:
     """The copy of a `pack` with zero padding, for `explain`.
 
     Raises:

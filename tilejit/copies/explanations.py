@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from inspect import signature
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from tilejit.programs.tuning import (
     STRUCTURE,
     Casting,
     Specialize,
+    Tune,
     Tuning,
     VectorSize,
     casting_error,
@@ -49,6 +50,9 @@ from tilejit.programs.tuning import (
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray
+
+if TYPE_CHECKING:
+    from tilejit.programs.compiled import Program
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,10 @@ class Explanation(Stages):
         program: the compiled copy.
     """
 
-    program: CopyProgram | StagedProgram
+    program: Program
 
     @property
-    def _compiled(self) -> CopyProgram | StagedProgram:
+    def _compiled(self) -> Program:
         return self.program
 
     @property
@@ -126,7 +130,7 @@ def explain(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
@@ -149,7 +153,7 @@ def explain(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
@@ -182,7 +186,7 @@ def explain(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         dtype: the dtype, if neither side has one.
         dims: the dimensions in elements, if neither side has them.
         parameters: keywords of the side that is a named format or a pattern. If both sides are, they apply to
@@ -256,9 +260,7 @@ def _are_arrays(*sides: Any) -> bool:
     return any(arrays) and all(known or side is None for known, side in zip(arrays, sides, strict=True))
 
 
-def _between_arrays(
-    dst: Any, src: Any, casting: Any, threads: int, tuning: Tuning
-) -> CopyProgram | StagedProgram:
+def _between_arrays(dst: Any, src: Any, casting: Any, threads: int, tuning: Tuning) -> Program:
     """The program that `copyto` runs; None means an array in C order like the other one."""
     source = _strided_source(src, dst.dtype, dst.shape) if src is None else src
     target = _strided_source(dst, src.dtype, src.shape) if dst is None else dst

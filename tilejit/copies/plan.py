@@ -9,19 +9,16 @@ import numpy as np
 
 from codegen import ALL_FLAGS as ALL_FLAGS
 from codegen import (
-    CopyProgram,
     Direct,
     Kernel,
     LayoutError,
     cached,
     compiler_lock,
     in_dask_worker,
-    run_parts,
     thread_count,
-    watched,
 )
 from tilejit.arrays import float_status
-from tilejit.arrays.memory import LINE_BYTES, Array, address
+from tilejit.arrays.memory import Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import (
     ArrayLayout,
@@ -34,14 +31,26 @@ from tilejit.arrays.strided import (
 )
 from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
+from tilejit.programs.compiled import settled
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import Move, move_for
 from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.stages import Stages
-from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Specialize, Tuning, VectorSize, read_tuning
+from tilejit.programs.tuning import (
+    AUTO,
+    DEFAULT,
+    LIVE,
+    STRUCTURE,
+    Specialize,
+    Tune,
+    Tuning,
+    VectorSize,
+    read_tuning,
+)
 
 if TYPE_CHECKING:
-    from codegen import Entry, FreshArray, SameArgument, StagedProgram
+    from codegen import Entry, FreshArray, SameArgument
+    from tilejit.programs.compiled import Program
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are at their strides, and that do not override assignment."""
@@ -79,7 +88,6 @@ class CopyPlan(Direct, Stages):
         "_is_direct",
         "_near",
         "_program",
-        "_ready",
         "_sets_flags",
         "_src",
         "_src_dtype",
@@ -100,21 +108,24 @@ class CopyPlan(Direct, Stages):
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
         self._call_count, self._is_direct = 0, False
         self._calls: NativeCalls | None = None
-        self._program: CopyProgram | StagedProgram | None = None
-        self._ready: set[int] = set()
+        self._program: Program | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
         self._hides_underflow = move is not None and move.hides_underflow
         self.reason = _why_numpy(dst, move)
         if move is None or self.reason or strides is None:
             return
-        self._program = copy_program(dst.shape, dst.strides, strides, move, threads, tuning)
-        if threads == 1:
+        self._use(copy_program(dst.shape, dst.strides, strides, move, threads, tuning))
+
+    def _use(self, program: Program) -> None:
+        """Run that program from now on."""
+        self._program = program
+        if self._threads == 1:
             moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
-            self._calls = native_calls(self._program, moved)
+            self._calls = native_calls(program, moved)
 
     @property
-    def _compiled(self) -> CopyProgram | StagedProgram:
+    def _compiled(self) -> Program:
         """The copy.
 
         Raises:
@@ -249,29 +260,23 @@ class CopyPlan(Direct, Stages):
             self._run_program(dst, src)
 
     def _run_program(self, dst: Array, src: Array) -> None:
-        """Run the copy launch by launch on threads, or by NumPy if there is no program."""
+        """Run the copy on threads, or by NumPy if there is no program."""
         program = self._program
         if program is None:
             numpy_copyto(dst, without_overlap(dst, src), "unsafe")
             return
-        flags: list[int] = []
-        at, to = address(src), address(dst)
-        self._prepare(to)
-
-        def part(k: int, parts: int, alive: object = (dst, src)) -> None:
-            """One thread's share; `alive` holds the arrays until the last thread is done."""
-            program.run_share(at, to, k, parts)
-
-        work = watched(part, flags) if self._sets_flags else part
-        run_parts(work, 1 if self._in_dask and in_dask_worker() else self._threads)
-        float_status.warn(*flags)
+        flags: list[int] | None = [] if self._sets_flags else None
+        threads = 1 if self._in_dask and in_dask_worker() else self._threads
+        program.run(address(src), address(dst), threads, alive=(dst, src), flags=flags)
+        if self._tuning.tune == LIVE and (best := settled(program)) not in (None, program):
+            self._use(best)
+            self._directly()
+        float_status.warn(*flags or ())
 
     def _prepare(self, to: int) -> None:
-        """Load the kernels for a copy to that address; its position in a cache line may change kernels."""
-        within = to % LINE_BYTES
-        if self._program is not None and within not in self._ready:
+        """Load the kernels of copies to an address; its position in a cache line may change kernels."""
+        if self._program is not None:
             self._program.prepare(to)
-            self._ready.add(within)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -307,7 +312,7 @@ def plan_copy(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
 ) -> CopyPlan:
     """Check and compile a copy between two arrays once, to run it many times; nothing is copied yet.
 
@@ -329,7 +334,7 @@ def plan_copy(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
 
     Returns:
         The plan. `plan(dst, src)` copies between arrays like these.

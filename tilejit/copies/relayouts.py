@@ -8,7 +8,7 @@ from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
 from tilejit.copies.planes import PackedPlanes, names_planes
 from tilejit.layout.as_layout import LayoutLike
-from tilejit.programs.tuning import AUTO, STRUCTURE, Padding, Specialize, VectorSize
+from tilejit.programs.tuning import AUTO, STRUCTURE, Padding, Specialize, Tune, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 
@@ -24,7 +24,7 @@ def relayout(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> TiledArray: ...
 @overload
@@ -40,7 +40,7 @@ def relayout(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> TiledArray | PackedPlanes:
     """Copy a tiled array into another layout.
@@ -72,7 +72,7 @@ def relayout(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:

@@ -12,7 +12,16 @@ from tilejit.arrays.strided import c_strides
 from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import ElementLike, array_dtype
-from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
+from tilejit.programs.tuning import (
+    AUTO,
+    STRUCTURE,
+    Casting,
+    Padding,
+    Specialize,
+    Tune,
+    VectorSize,
+    read_tuning,
+)
 from tilejit.tiled.buffers import check_packable, writable_layout
 from tilejit.tiled.outputs import padding_of
 from tilejit.tiled.plan_elements import unpacked_dtype
@@ -32,7 +41,7 @@ def plan_pack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> PackPlan[TiledArray]:
     """Check and compile a pack once, to run it many times.
@@ -56,7 +65,7 @@ def plan_pack(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -88,7 +97,7 @@ def plan_unpack(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> UnpackPlan[TiledArray]:
     """Check and compile an unpack once, to run it many times.
@@ -109,7 +118,7 @@ def plan_unpack(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -140,7 +149,7 @@ def plan_relayout(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> RelayoutPlan[TiledArray]:
     """Check and compile a relayout once, to run it many times.
@@ -161,7 +170,7 @@ def plan_relayout(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes, for `target`.
 
     Returns:

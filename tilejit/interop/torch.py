@@ -24,7 +24,7 @@ from tilejit.copies import convert
 from tilejit.interop.tiled_over import tiled_over
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.layout.dtypes import ElementLike
-from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize
+from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, Tune, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
@@ -125,7 +125,7 @@ def pack(
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> torch.Tensor:
     """Pack a tensor into a layout.
@@ -147,7 +147,7 @@ def pack(
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -185,7 +185,7 @@ def unpack(
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
     **parameters: Any,
 ) -> torch.Tensor:
     """Unpack a flat buffer in a layout to a tensor.
@@ -205,7 +205,7 @@ def unpack(
         threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:

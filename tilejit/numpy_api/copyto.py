@@ -26,6 +26,7 @@ from tilejit.programs.tuning import (
     STRUCTURE,
     Casting,
     Specialize,
+    Tune,
     Tuning,
     VectorSize,
     read_tuning,
@@ -45,7 +46,7 @@ def copyto(
     virtual_vector_size: VectorSize = AUTO,
     schedule: str | None = None,
     specialize: Specialize = STRUCTURE,
-    tune: bool = False,
+    tune: Tune = False,
 ) -> Any:
     """Copy values from one array to another, like numpy.copyto but faster.
 
@@ -87,7 +88,7 @@ def copyto(
             copy have schedules of their own. Every schedule copies the same bytes; one that no pass can obey
             is an error.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-        tune: True measures a few kernels once and keeps the fastest.
+        tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
 
     Returns:
         None, unless the class of `dst` or `src` overrides the call with `__array_function__`.

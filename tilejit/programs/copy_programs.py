@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from codegen import CopyProgram, cached, footprint_bytes, may_stage_digits
 from tilejit.arrays.memory import bytes_map
-from tilejit.programs.compiled import compiled, staged
+from tilejit.programs.compiled import chosen, compiled
 from tilejit.programs.moves import Move
 from tilejit.programs.tuning import Tuning
 
 if TYPE_CHECKING:
-    from codegen import StagedProgram
+    from tilejit.programs.compiled import Program
 
 
 @cached(1024)
@@ -22,10 +22,10 @@ def copy_program(
     move: Move,
     threads: int,
     tuning: Tuning,
-) -> CopyProgram | StagedProgram:
+) -> Program:
     """The program that copies an array of that shape, with the pieces of an element as one more dimension.
 
-    It runs block by block if that is faster, unless a keyword sets the sizes. With `tune`, both are measured.
+    It runs block by block if that is faster, unless a keyword sets the sizes. With `tune`, both are tried.
     """
     dims = shape if move.units == 1 else (*shape, move.units)
     maps = []
@@ -35,9 +35,15 @@ def copy_program(
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
-    if not _may_be_staged(direct, move):
-        return direct
-    return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
+    return chosen(
+        direct,
+        move.source,
+        move.target,
+        threads=threads,
+        tuning=tuning,
+        swap=move.swap,
+        stages=_may_be_staged(direct, move),
+    )
 
 
 def _may_be_staged(direct: CopyProgram, move: Move) -> bool:

@@ -8,11 +8,12 @@ from codegen import AccessMap, CopyProgram, Element, cached, compiler_lock
 from tilejit.arrays.memory import bytes_map, halved
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
-from tilejit.programs.compiled import buffer_element, compiled, staged
+from tilejit.programs.compiled import buffer_element, chosen, compiled
 from tilejit.programs.tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
-    from codegen import PermutedMap, StagedProgram
+    from codegen import PermutedMap
+    from tilejit.programs.compiled import Program
 
 
 @cached(512)
@@ -24,10 +25,10 @@ def pack_program(
     swap: bool,
     threads: int,
     tuning: Tuning,
-) -> CopyProgram | StagedProgram:
+) -> Program:
     """The program that packs an array, block by block if that is faster.
 
-    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are measured.
+    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are tried.
 
     Args:
         spec: the shape and layout to pack into.
@@ -39,26 +40,43 @@ def pack_program(
         tuning: the caller's keywords.
     """
     program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)
-    if swap or source != buffer_element(spec):
-        return program
-    permuted = _permuted(spec)
-    if permuted is None:
-        return program
-    return staged(program, source, source, threads=threads, tuning=tuning, padding=fill, permuted=permuted)
+    stored = buffer_element(spec)
+    permuted = None if swap or source != stored else _permuted(spec)
+    return chosen(
+        program,
+        *_elements(program, source, stored, swap),
+        threads=threads,
+        tuning=tuning,
+        swap=swap,
+        padding=fill,
+        permuted=permuted,
+        stages=permuted is not None,
+    )
 
 
 @cached(512)
 def unpack_program(
     spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
-) -> CopyProgram | StagedProgram:
+) -> Program:
     """The program that unpacks into an array; the arguments are as in `pack_program`."""
     program = single_pass_unpack(spec, strides, target, swap, threads, tuning)
-    if swap or target != buffer_element(spec):
-        return program
-    permuted = _permuted(spec)
-    if permuted is None:
-        return program
-    return staged(program, target, target, threads=threads, tuning=tuning, permuted=permuted)
+    stored = buffer_element(spec)
+    permuted = None if swap or target != stored else _permuted(spec)
+    return chosen(
+        program,
+        *_elements(program, stored, target, swap),
+        threads=threads,
+        tuning=tuning,
+        swap=swap,
+        permuted=permuted,
+        stages=permuted is not None,
+    )
+
+
+def _elements(program: CopyProgram, source: Element, target: Element, swap: bool) -> tuple[Element, Element]:
+    """The elements that a program moves: those of both sides, or the parts whose bytes it swaps."""
+    part = Element(f"u{program.dst.element_bits}", program.dst.element_bits)
+    return (part, part) if swap else (source, target)
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:

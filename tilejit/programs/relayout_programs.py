@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from codegen import CopyProgram, LayoutError, cached
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.programs.compiled import buffer_element, compiled, staged
+from tilejit.programs.compiled import buffer_element, chosen, compiled
 from tilejit.programs.tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
-    from codegen import StagedProgram
+    from tilejit.programs.compiled import Program
 
 
 @cached(256)
@@ -41,13 +41,11 @@ def single_pass_relayout(
 
 
 @cached(256)
-def relayout_program(
-    source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
-) -> CopyProgram | StagedProgram:
+def relayout_program(source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning) -> Program:
     """The program that copies between two tiled buffers, block by block if that is faster.
 
-    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are measured.
+    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are tried.
     """
     program = single_pass_relayout(source, target, fill, threads, tuning)
     elements = buffer_element(source), buffer_element(target)
-    return staged(program, *elements, padding=fill, threads=threads, tuning=tuning)
+    return chosen(program, *elements, padding=fill, threads=threads, tuning=tuning)

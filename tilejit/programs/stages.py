@@ -62,9 +62,11 @@ class Stages(ABC):
     def _staged(self) -> StagedProgram | None:
         """The copy if it runs in two stages."""
         with compiler_lock:
-            from codegen import StagedProgram  # imported here because few copies need it
+            from codegen import LiveProgram, StagedProgram  # imported here because few copies need them
 
         compiled = self._compiled
+        if isinstance(compiled, LiveProgram):
+            compiled = compiled.now
         return compiled if isinstance(compiled, StagedProgram) else None
 
     @property

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 STRUCTURE: Final = "structure"
 SIZES: Final = "sizes"
+LIVE: Final = "live"
 _A_SIZE = 'write 64, (16, 16), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 
 SAME_KIND: Final = "same_kind"
@@ -32,6 +33,8 @@ Text such as "2*hw" counts elements in terms of the machine.
 """
 Specialize: TypeAlias = Literal["structure", "sizes"]
 """Whether shapes share kernels, or each shape gets its own."""
+Tune: TypeAlias = bool | Literal["live"]
+"""Whether kernels are measured: before the first call, or with "live" by the first calls."""
 PaddingNumber: TypeAlias = int | float | complex | np.generic
 """The value of padding elements."""
 Padding: TypeAlias = PaddingNumber | Literal["keep"]
@@ -44,7 +47,7 @@ class Tuning:
 
     virtual_vector_size: tuple[Size, ...] | None = None
     specialize: str = STRUCTURE
-    tune: bool = False
+    tune: Tune = False
     schedule: str = ""
 
 
@@ -64,12 +67,14 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any, schedule: 
         raise TypeError(f'specialize: expected "structure" or "sizes", got {type(specialize).__name__}')
     if specialize not in (STRUCTURE, SIZES):
         raise LayoutError(f'specialize: expected "structure" or "sizes", got {specialize[:40]!r}')
-    if not isinstance(tune, bool | np.bool_):
-        raise TypeError(f"tune: expected True or False, got {type(tune).__name__}")
+    if isinstance(tune, str) and tune != LIVE:
+        raise LayoutError(f'tune: expected True, False or "live", got {tune[:40]!r}')
+    if not isinstance(tune, bool | np.bool_ | str):
+        raise TypeError(f'tune: expected True, False or "live", got {type(tune).__name__}')
     size = _vector_size(virtual_vector_size)
     if schedule is not None:
         _check_schedule(schedule, "tune" if tune else "virtual_vector_size" if size else "")
-    tuning = Tuning(size, specialize, bool(tune), schedule or "")
+    tuning = Tuning(size, specialize, LIVE if tune == LIVE else bool(tune), schedule or "")
     return DEFAULT if tuning == DEFAULT else tuning
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from codegen import (
     ALL_FLAGS,
-    CopyProgram,
     Direct,
     LayoutError,
     cached,
@@ -25,6 +24,7 @@ from tilejit.arrays.values import check_range, extend_sign, widens_to
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.programs import direct_policy
+from tilejit.programs.compiled import settled
 from tilejit.programs.moves import move_for
 from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
@@ -45,7 +45,8 @@ from tilejit.tiled.plan_elements import (
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
-    from codegen import Entry, StagedProgram
+    from codegen import Entry
+    from tilejit.programs.compiled import Program
 
 
 Tiled = TypeVar("Tiled")
@@ -178,7 +179,7 @@ class TiledPlan(Direct, Stages, Generic[Taken, Out, Result]):
         return f"<{type(self).__name__} of {self._src} to {self._dst}>"
 
     @abstractmethod
-    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+    def program(self, threads: int) -> Program | None:
         """Return the copy for a number of threads.
 
         >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
@@ -193,7 +194,7 @@ class TiledPlan(Direct, Stages, Generic[Taken, Out, Result]):
         """
 
     @property
-    def _compiled(self) -> CopyProgram | StagedProgram:
+    def _compiled(self) -> Program:
         """The copy.
 
         Raises:
@@ -227,8 +228,9 @@ class TiledPlan(Direct, Stages, Generic[Taken, Out, Result]):
 
     def _find_calls(self) -> None:
         program = self.program(1)
-        self._calls = native_calls(program, self._moved_bytes) if program else None
-        self._is_open = False
+        found = settled(program)
+        self._calls = native_calls(found, self._moved_bytes) if found else None
+        self._is_open = found is None and program is not None  # which tries others
 
     def _run(self, source: Array, target: Array, alive: object) -> None:
         threads = thread_count(self._threads, self._moved_bytes, self._slowness)
@@ -335,7 +337,7 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
         if self._clears_bits and fill is None:  # padding keeps its bits, so NumPy converts
             self._element, self._clears_bits = None, False
 
-    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+    def program(self, threads: int) -> Program | None:
         """Return the copy for a number of threads.
 
         >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
@@ -430,7 +432,7 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         cast = cast_of(self._element, spec, spec.dtype, dtype)
         super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads, cast=cast)
 
-    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+    def program(self, threads: int) -> Program | None:
         """Return the copy for a number of threads.
 
         >>> plan = tilejit.plan_unpack("f32[3,5]{1,0:T(2,2)}")
@@ -498,7 +500,7 @@ class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
         given = kind, source, target, fill, threads, tuning
         super().__init__(given, TiledSide(kind, source), TiledSide(kind, target), threads)
 
-    def program(self, threads: int) -> CopyProgram | StagedProgram:
+    def program(self, threads: int) -> Program:
         """Return the copy for a number of threads.
 
         >>> plan = tilejit.plan_relayout("f32[3,5]{1,0:T(2,2)}", "{0,1}")

@@ -24,6 +24,7 @@ from tilejit.programs.tuning import (
     Casting,
     Padding,
     Specialize,
+    Tune,
     Tuning,
     VectorSize,
     check_casting,
@@ -228,7 +229,7 @@ class TiledArray(NDArrayOperatorsMixin):
         virtual_vector_size: VectorSize = AUTO,
         schedule: str | None = None,
         specialize: Specialize = STRUCTURE,
-        tune: bool = False,
+        tune: Tune = False,
     ) -> Array:
         """Copy all elements to an array: the method form of `tilejit.unpack`.
 
@@ -246,7 +247,7 @@ class TiledArray(NDArrayOperatorsMixin):
             virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
             schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
             specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-            tune: True measures a few kernels once and keeps the fastest.
+            tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
 
         Returns:
             `out`, or a new array, without padding.
@@ -285,7 +286,7 @@ class TiledArray(NDArrayOperatorsMixin):
         virtual_vector_size: VectorSize = AUTO,
         schedule: str | None = None,
         specialize: Specialize = STRUCTURE,
-        tune: bool = False,
+        tune: Tune = False,
         **parameters: Any,
     ) -> TiledArray:
         """Copy the array into another layout: the method form of `tilejit.relayout`.
@@ -304,7 +305,7 @@ class TiledArray(NDArrayOperatorsMixin):
             virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
             schedule: directives for the largest part of the copy, as `explain` prints them; see `copyto`.
             specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
-            tune: True measures a few kernels once and keeps the fastest.
+            tune: True measures a few kernels first and keeps the fastest; "live" does so on the first calls.
             parameters: keywords of a named format, or sizes of a pattern's axes.
 
         Returns:
