@@ -127,6 +127,7 @@ if _TYPE_CHECKING:
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
     from codegen.pipeline.block_program import BlockProgram as BlockProgram
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
+    from codegen.pipeline.calibrate import calibrate_machine as calibrate_machine
     from codegen.pipeline.calibrate import remembered_stream_bytes as remembered_stream_bytes
     from codegen.pipeline.calibrate import streamed_from as streamed_from
     from codegen.pipeline.compile_staging import compile_stage as compile_stage
@@ -216,6 +217,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.directives import Vectorize as Vectorize
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
     from codegen.schedule.loop_groups import outer_loop as outer_loop
+    from codegen.schedule.machine import MACHINE_FACTS as MACHINE_FACTS
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.read_directives import check_calls as check_calls
     from codegen.schedule.read_directives import pointing as pointing
@@ -310,7 +312,7 @@ _HOMES = {
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",
     "pipeline.block_program": "BlockProgram",
-    "pipeline.calibrate": "CALIBRATED_FROM_BYTES streamed_from remembered_stream_bytes",
+    "pipeline.calibrate": "CALIBRATED_FROM_BYTES calibrate_machine streamed_from remembered_stream_bytes",
     "pipeline.compile_staging": "compile_stage outgrows_caches",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
@@ -352,7 +354,7 @@ _HOMES = {
     "schedule.directives": "Directive Parallel Tail Tile Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
     "schedule.loop_groups": "outer_loop",
-    "schedule.machine": "machine",
+    "schedule.machine": "MACHINE_FACTS machine",
     "schedule.read_directives": "check_calls pointing refuse",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.staging": "StageCopy",

@@ -84,6 +84,17 @@ def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> int:
     return earlier or found
 
 
+def calibrate_machine(store: KernelStore) -> int:
+    """Measure the size from which copies stream now, and store it for later processes.
+
+    Raises:
+        KernelError: the copy that is measured cannot be compiled.
+    """
+    found = stream_threshold(_trial())
+    remember(store, found, cpu_level().name)
+    return found
+
+
 def remembered_stream_bytes(store: KernelStore) -> int | None:
     """The stored size of this machine, or None."""
     facts = store.get_note(_note_name(store, cpu_level().name)) or {}

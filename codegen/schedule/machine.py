@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from codegen.support.caching import clear_caches
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass
+from codegen.support.errors import KernelError
+from codegen.support.settings import settings
 
 REGISTERS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 16), "neon": (16, 32)}
 """The size in bytes and the number of vector registers at each CPU level."""
@@ -25,6 +30,15 @@ STREAM_BYTES = 16 << 20
 
 ALWAYS_STREAM, NEVER_STREAM = 0, 1 << 62
 """The same for copies that bypass it at any size, and at none."""
+
+MACHINE_FACTS = {
+    "first_cache_bytes": range(1 << 12, 1 << 24),
+    "first_cache_ways": range(1, 1 << 10),
+    "second_cache_bytes": range(1 << 16, 1 << 30),
+    "last_cache_bytes": range(1 << 40),
+    "stream_bytes": range((1 << 62) + 1),
+}
+"""What a file of TILEJIT_MACHINE may state; the CPU level decides the rest, and TILEJIT_CPU the level."""
 
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
 TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/{}"
@@ -62,7 +76,8 @@ def machine() -> Machine:
     """The machine that schedules target: this one, or the one that `described` names.
 
     Raises:
-        KernelError: TILEJIT_CPU names a level that this CPU does not have.
+        KernelError: TILEJIT_CPU names a level that this CPU does not have, or the file of TILEJIT_MACHINE
+            does not describe a machine.
     """
     return _described or _this_machine()
 
@@ -89,13 +104,41 @@ def described(other: Machine) -> Iterator[None]:
 
 @cache
 def _this_machine() -> Machine:
-    """This machine, at the CPU level of this process."""
+    """This machine, at the CPU level of this process, or the one that TILEJIT_MACHINE describes."""
     level = cpu_level().name
     ways, size = _read("index0/ways_of_associativity"), _read("index2/size")
     last, first = _read("index3/size") << 10, _read("index0/size") << 10
-    return Machine(
+    found = Machine(
         level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20, last, first or 1 << 15
     )
+    given: dict[str, Any] = read_machine(settings().machine) if settings().machine else {}
+    return replace(found, **given) if given else found
+
+
+def read_machine(path: str) -> dict[str, int]:
+    """What a file of TILEJIT_MACHINE states: a JSON object of numbers, such as `tilejit calibrate` prints.
+
+    Raises:
+        KernelError: the file cannot be read, or states something else.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            facts = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise _mistake(path, str(error)) from error
+    if not isinstance(facts, dict):
+        raise _mistake(path, f"expected an object, got {type(facts).__name__}")
+    for name, number in facts.items():
+        if name not in MACHINE_FACTS:
+            raise _mistake(path, f"expected {', '.join(MACHINE_FACTS)}; got {name[:40]!r}")
+        valid = MACHINE_FACTS[name]
+        if type(number) is not int or number not in valid:
+            raise _mistake(path, f"{name}: expected {valid[0]} to {valid[-1]}, got {json.dumps(number)[:40]}")
+    return facts
+
+
+def _mistake(path: str, cause: str) -> KernelError:
+    return KernelError(f"TILEJIT_MACHINE={path}: {cause}\n  write what `tilejit calibrate --json` prints")
 
 
 @cache

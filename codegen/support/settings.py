@@ -12,7 +12,7 @@ from codegen.support.dataclasses import dataclass
 class Settings:
     """The TILEJIT_… variables. An empty variable counts as unset, and "0" turns a switch off.
 
-    Folders are absolute and `~` is expanded, so later changes of the working directory have no effect.
+    Paths are absolute and `~` is expanded, so later changes of the working directory have no effect.
     """
 
     threads: str
@@ -23,6 +23,7 @@ class Settings:
     verify: bool
     verify_passes: bool
     cpu: str
+    machine: str
     direct_calls: bool
 
 
@@ -31,13 +32,14 @@ def settings() -> Settings:
     """The settings of this process at the time of the first call."""
     return Settings(
         threads=_text("TILEJIT_THREADS"),
-        cache_directory=_folder("TILEJIT_CACHE_DIR"),
+        cache_directory=_path("TILEJIT_CACHE_DIR"),
         cache_bytes=_text("TILEJIT_CACHE_BYTES"),
         no_cache=_switch("TILEJIT_NO_CACHE"),
-        dump_directory=_folder("TILEJIT_DUMP"),
+        dump_directory=_path("TILEJIT_DUMP"),
         verify=_switch("TILEJIT_VERIFY"),
         verify_passes=_switch("TILEJIT_VERIFY") or _switch("TILEJIT_VERIFY_PASSES"),
         cpu=_text("TILEJIT_CPU"),
+        machine=_path("TILEJIT_MACHINE"),
         direct_calls=_switch("TILEJIT_DIRECT_CALLS", "1"),
     )
 
@@ -46,7 +48,7 @@ def _text(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def _folder(name: str) -> str:
+def _path(name: str) -> str:
     path = _text(name)
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tilejit.cli import cache, check, demo, explain, files, formats, identify, pictures, vectorize
+from tilejit.cli import cache, calibrate, check, demo, explain, files, formats, identify, pictures, vectorize
 from tilejit.cli.errors import Commands, help_if_alone
 from tilejit.cli.help import Command
 
@@ -36,7 +36,7 @@ app = typer.Typer(
 )
 for function in (
     *(demo.demo, files.pack, files.unpack, files.relayout, check.check, pictures.show, pictures.view),
-    *(explain.explain, formats.formats, identify.identify, vectorize.vectorize),
+    *(explain.explain, formats.formats, identify.identify, vectorize.vectorize, calibrate.calibrate),
 ):
     app.command(function.__name__, cls=Command)(function)
 app.add_typer(cache.app, name="cache")

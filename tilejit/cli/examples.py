@@ -87,6 +87,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "tilejit vectorize - --options virtual-vector-size=32,256 < add.mlir",
         ),
     ),
+    "tilejit calibrate": (("for another process", "tilejit calibrate --json > machine.json"),),
     "tilejit cache": (("where it is, and how large", "tilejit cache info"),),
     "tilejit cache info": (("as JSON", "tilejit cache info --json"),),
     "tilejit cache warm": (
