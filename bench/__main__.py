@@ -1,8 +1,12 @@
-"""`python -m bench`: tables of figures and, on request, a JSON file and a chart."""
+"""`python -m bench`: tables of figures and, on request, a JSON file and a chart.
+
+`python -m bench record` and `python -m bench regret` measure and judge schedules.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -12,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
-from bench import chart_figures, cliffs, cold_start, peers, sizes, sweep, sweep_tables
+from bench import chart_figures, cliffs, cold_start, peers, record, regret, sizes, sweep, sweep_tables
 from bench.markdown import report
 from bench.measure import Method, Row
 from bench.plot import plot
@@ -241,7 +245,18 @@ def _problems(row: Row) -> Iterator[str]:
     yield from (f"{name}: {p.problem}" for name, p in row.peers.items() if p.problem)
 
 
-if __name__ == "__main__":
+COMMANDS: dict[str, Callable[..., None]] = {"record": record.main, "regret": regret.main}
+"""The first argument, for commands that measure or judge schedules instead of suites."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command that is the first argument; without one, measure suites."""
+    command = COMMANDS.get(arguments[0]) if arguments else None
     app = typer.Typer(add_completion=False)
-    app.command(context_settings={"help_option_names": ["-h", "--help"]})(main)
-    app()
+    app.command(context_settings={"help_option_names": ["-h", "--help"]})(command or main)
+    name = f"python -m bench {arguments[0]}" if command else "python -m bench"
+    app([*arguments[1 if command else 0 :]], prog_name=name)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

@@ -52,7 +52,7 @@ def _case(draw: random.Random, most: int) -> Case:
         if order == tuple(range(rank)):
             continue
         size = exp(draw.uniform(log(LEAST_BYTES), log(most))) / np.dtype(dtype).itemsize
-        shape = _shape(draw, rank, size)
+        shape = random_shape(draw, rank, size)
         if LEAST_BYTES <= prod(shape) * np.dtype(dtype).itemsize <= most:
             break
     nbytes = prod(shape) * np.dtype(dtype).itemsize
@@ -60,7 +60,7 @@ def _case(draw: random.Random, most: int) -> Case:
     return Case(TABLE, group, _name(dtype, shape, order), partial(_job, shape, order, dtype), True)
 
 
-def _shape(draw: random.Random, rank: int, size: float) -> tuple[int, ...]:
+def random_shape(draw: random.Random, rank: int, size: float) -> tuple[int, ...]:
     """Extents with about that product: short ones, powers of two, their neighbors, and others."""
     extents = [1] * rank
     places = draw.sample(range(rank), rank)

@@ -30,6 +30,9 @@ The data of other calls must leave the cache first: an L3 cache of 32 MiB needs 
 that it did not hold before (Zen 4, 2026-11).
 """
 
+LONG_SECONDS = 1e-2
+"""Calls that take longer, even the first time, are not warmed up: they move more than caches hold."""
+
 SHORT_SECONDS = 2e-5
 """When single calls alternate, shorter ones are repeated until they take this long."""
 
@@ -42,22 +45,30 @@ class Timing:
     median: float
 
 
-def interleaved(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
-    """Run every call `rounds` times in turn. Each must have run before, so that nothing is compiled now."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
+def interleaved(
+    calls: Mapping[str, Callable[[], object]], rounds: int, seconds: float = float("inf")
+) -> dict[str, Timing]:
+    """Run every call `rounds` times in turn; after that many seconds, no round begins but the first.
+
+    Each must have run before, so that nothing is compiled now.
+    """
+    ends = time.monotonic() + seconds
+    times: dict[str, list[float]] = {name: [] for name in calls}
     lengths = {name: _warm(run) for name, run in calls.items()}
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for _ in range(rounds):
+        for done in range(rounds):
+            if done and time.monotonic() > ends:
+                break
             for name, run in calls.items():
                 if lengths[name] < WARM_SECONDS:
                     _timed(run, WARM_CALLS)
-                seconds[name].append(_timed(run, repeats(lengths[name])))
+                times[name].append(_timed(run, repeats(lengths[name])))
     finally:
         if collecting:
             gc.enable()
-    return {name: Timing(min(s), statistics.median(s)) for name, s in seconds.items()}
+    return {name: Timing(min(s), statistics.median(s)) for name, s in times.items()}
 
 
 def alternating(
@@ -92,7 +103,8 @@ def once(run: Callable[[], object]) -> float:
 
 def _warm(run: Callable[[], object]) -> float:
     """Seconds of a call after earlier calls have brought as much of its data into the caches as fits."""
-    _timed(run, WARM_CALLS)
+    if once(run) < LONG_SECONDS:
+        _timed(run, WARM_CALLS)
     return once(run)
 
 

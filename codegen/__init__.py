@@ -132,6 +132,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import streamed_from as streamed_from
     from codegen.pipeline.compile_staging import compile_stage as compile_stage
     from codegen.pipeline.compile_staging import outgrows_caches as outgrows_caches
+    from codegen.pipeline.copies import compile_copy as compile_copy
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.copy_request import CopyRequest as CopyRequest
     from codegen.pipeline.index_limits import limits_call as limits_call
@@ -218,6 +219,8 @@ if _TYPE_CHECKING:
     from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
     from codegen.schedule.loop_groups import outer_loop as outer_loop
     from codegen.schedule.machine import MACHINE_FACTS as MACHINE_FACTS
+    from codegen.schedule.machine import Machine as Machine
+    from codegen.schedule.machine import described as described
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.read_directives import check_calls as check_calls
     from codegen.schedule.read_directives import pointing as pointing
@@ -314,6 +317,7 @@ _HOMES = {
     "pipeline.block_program": "BlockProgram",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES calibrate_machine streamed_from remembered_stream_bytes",
     "pipeline.compile_staging": "compile_stage outgrows_caches",
+    "pipeline.copies": "compile_copy",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
     "pipeline.index_limits": "limits_call",
@@ -354,7 +358,7 @@ _HOMES = {
     "schedule.directives": "Directive Parallel Tail Tile Vectorize",
     "schedule.hold_gil": "loops_hold_gil",
     "schedule.loop_groups": "outer_loop",
-    "schedule.machine": "MACHINE_FACTS machine",
+    "schedule.machine": "MACHINE_FACTS Machine described machine",
     "schedule.read_directives": "check_calls pointing refuse",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.staging": "StageCopy",

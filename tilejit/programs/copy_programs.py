@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, cached, footprint_bytes, may_stage_digits
+from codegen import AccessMap, CopyProgram, cached, footprint_bytes, may_stage_digits
 from tilejit.arrays.memory import bytes_map
 from tilejit.programs.compiled import chosen, compiled
 from tilejit.programs.moves import Move
@@ -42,13 +42,12 @@ def copy_program(
         threads=threads,
         tuning=tuning,
         swap=move.swap,
-        stages=_may_be_staged(direct, move),
+        stages=may_be_staged(direct.src, direct.dst, move),
     )
 
 
-def _may_be_staged(direct: CopyProgram, move: Move) -> bool:
+def may_be_staged(src: AccessMap, dst: AccessMap, move: Move) -> bool:
     """Whether a copy converts to narrower elements, or permutes many dimensions of a large array."""
     if move.swap or move.source != move.target:
         return not move.swap and move.target.bits < move.source.bits
-    dims = sum(n > 1 for n in direct.src.dims)
-    return may_stage_digits(dims, footprint_bytes(direct.src, direct.dst))
+    return may_stage_digits(sum(n > 1 for n in src.dims), footprint_bytes(src, dst))

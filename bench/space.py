@@ -1,0 +1,327 @@
+"""Every schedule of a copy or a kernel, and the one that TileJIT chooses, each with its text.
+
+A copy has the schedules that `tune=True` can choose from: those of its largest box, all boxes in one launch,
+and two stages. A kernel has those of some super-vectors, and texts for `schedule=` that change one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+import tilejit as tj
+from bench.arrays import BF16, LINE_BYTES, Array, flat_bytes
+from bench.measure import LEARNING_CALLS
+from bench.peers import Call
+from codegen import (
+    AccessMap,
+    CopyOptions,
+    CopyProgram,
+    CopyRequest,
+    Element,
+    KernelError,
+    PermutedMap,
+    StagedProgram,
+    Step,
+    compile_copy,
+    footprint_bytes,
+    known_sizes,
+    may_stage,
+    staged_copy,
+    streamed_from,
+)
+from tilejit.programs.native_calls import native_calls
+
+Program: TypeAlias = CopyProgram | StagedProgram
+Make: TypeAlias = Callable[[], Call]
+"""Makes the call with a schedule, whose kernels are compiled then."""
+
+CONTENT_BYTES = 1048583
+"""The source repeats random bytes of this length, a prime number: equal blocks have different lines."""
+
+
+class Space(Protocol):
+    """The schedules of one case."""
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that it reads and writes."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a cost can be computed from, besides the schedule."""
+        ...
+
+    def chosen(self) -> str:
+        """The text of the schedule that TileJIT chooses; nothing is compiled."""
+        ...
+
+    def calls(self) -> tuple[Array, dict[str, Make]]:
+        """The memory that calls write, and each call by the text of its schedule, that of `chosen` first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CopySpace:
+    """A copy between two maps.
+
+    starts    bytes from the beginning of a line to the first byte of the source and of the destination
+    staged    whether TileJIT considers two stages for such a copy of a sufficient size
+    permuted  the layout of one side if it is swizzled
+    """
+
+    src: AccessMap
+    dst: AccessMap
+    source: Element
+    target: Element
+    padding: bytes | None = None
+    starts: tuple[int, int] = (0, 0)
+    staged: bool = False
+    permuted: PermutedMap | None = None
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that it reads and writes."""
+        return footprint_bytes(self.src, self.dst)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The elements, and the digits of the largest box: extents and strides in units of the boxes."""
+        boxes = compile_copy(self._request()).boxed.boxes
+        largest = max(boxes, key=lambda box: box.volume)
+        names = [self.source.name, self.target.name]
+        digits = [list(digit) for digit in largest.digits]
+        return {"elements": names, "boxes": len(boxes), "digits": digits, "starts": list(self.starts)}
+
+    def chosen(self) -> str:
+        """The text of the program that runs without tuning."""
+        return program_text(self._chosen())
+
+    def calls(self) -> tuple[Array, dict[str, Make]]:
+        """The destination, and the call of each program."""
+        low, (memory, at) = self.dst.byte_bounds[0], _memory(self.dst, self.starts[1])
+        content, source = _memory(self.src, self.starts[0])
+        _fill(content, self.source, converts=self.source.name != self.target.name)
+        stop = self.dst.byte_bounds[1] - low
+        out = memory[at + low - memory.ctypes.data :][:stop]
+
+        def make(program: Program) -> Call:
+            program.prepare(at)
+            repeated = native_calls(program, self.moved_bytes)
+            if repeated:
+                return partial(repeated, source, at)
+            return partial(program.run, source, at, 1, alive=(memory, content))
+
+        return out, {text: partial(make, program) for text, program in self.programs().items()}
+
+    def programs(self) -> dict[str, Program]:
+        """All programs by their texts, that of `chosen` first; of equal texts, the first counts."""
+        found: dict[str, Program] = {}
+        for program in (self._chosen(), *self._single_passes(), *self._stagings()):
+            found.setdefault(program_text(program), program)
+        return found
+
+    def _chosen(self) -> Program:
+        direct = compile_copy(self._request())
+        return self._in_stages(direct) or direct
+
+    def _request(self, **picks: Any) -> CopyRequest:
+        options = CopyOptions(stream_bytes=streamed_from(self.moved_bytes), **picks)
+        return CopyRequest(
+            self.src, self.dst, self.source, self.target, padding=self.padding, options=options
+        )
+
+    def _single_passes(self) -> Iterator[CopyProgram]:
+        """Joined and box by box; then with each other schedule of the largest box."""
+        picks = _Picks()
+        yield from picks.programs(self._request)
+        for number in range(1, picks.most):
+            yield from _Picks(number, picks.largest).programs(self._request)
+
+    def _stagings(self) -> Sequence[Program]:
+        found: list[Program] = []
+
+        def pick(programs: Sequence[Any]) -> Any:
+            found.extend(programs)
+            return programs[0]
+
+        self._in_stages(compile_copy(self._request()), pick)
+        return found
+
+    def _in_stages(self, direct: CopyProgram, pick: Any = None) -> StagedProgram | None:
+        if not (self.staged and may_stage(self.moved_bytes)):
+            return None
+        how = {"padding": self.padding, "permuted": self.permuted, "pick": pick}
+        return staged_copy(direct, self.source, self.target, **how)
+
+
+@dataclass(slots=True)
+class _Picks:
+    """Picks the schedule of that number for the largest boxes, and the first for others; keeps all programs.
+
+    largest  bytes of these boxes
+    seen     how many schedules each box has, by its bytes
+    """
+
+    number: int = 0
+    largest: int = 0
+    seen: dict[int, int] = field(default_factory=dict)
+
+    def programs(self, request: Callable[..., CopyRequest]) -> list[CopyProgram]:
+        found: list[CopyProgram] = []
+
+        def pick_copy(programs: Sequence[CopyProgram]) -> CopyProgram:
+            found.extend(programs)
+            return programs[0]
+
+        only = compile_copy(request(pick=self._pick, pick_copy=pick_copy))
+        self.largest = self.largest or max(self.seen, default=0)
+        return found or [only]
+
+    @property
+    def most(self) -> int:
+        """The number of schedules of the largest boxes."""
+        return self.seen.get(self.largest, 0)
+
+    def _pick(self, box: Any, schedules: Sequence[Any]) -> Any:
+        self.seen[box.size_bytes] = max(len(schedules), self.seen.get(box.size_bytes, 0))
+        is_largest = self.number and box.size_bytes == self.largest
+        return schedules[self.number if is_largest and self.number < len(schedules) else 0]
+
+
+def program_text(program: Program) -> str:
+    """The schedule of a program's largest box; in two stages, the blocks and the schedule of each stage."""
+    if isinstance(program, CopyProgram):
+        return _largest_text([x.step for x in (*program.first, *program.launches)])
+    first = next(iter(program.staging.kinds))
+    stages = (_largest_text(copies.programs[first].steps) for copies in program.blocks.copies)
+    return " || ".join([str(program.staging), *stages])
+
+
+def _largest_text(steps: Sequence[Step]) -> str:
+    if not steps:
+        return "no elements"
+    moves = [step for step in steps if step.box.source] or steps
+    largest = max(moves, key=lambda step: step.box.size_bytes)
+    return f"{largest.schedule} | {largest.nest.statement}"
+
+
+def _memory(access: AccessMap, start: int) -> tuple[Array, int]:
+    """Touched memory for a map, whose first byte is `start` bytes inside a line; the address of element 0."""
+    low, stop = access.byte_bounds
+    memory = np.empty(stop - low + LINE_BYTES + start, np.uint8)  # zeros would not have huge pages
+    memory[:] = 0
+    return memory, memory.ctypes.data + -memory.ctypes.data % LINE_BYTES + start - low
+
+
+NARROW = {"pred": 1, "s4": 7, "u4": 15, "s2": 1, "u2": 3}
+"""Values of bytes that hold one narrow element."""
+FLOATS: dict[str, Any] = {"f16": np.float16, "bf16": BF16, "f32": np.float32, "f64": np.float64}
+
+
+def _fill(memory: Array, element: Element, *, converts: bool) -> None:
+    """Fill with random bytes; with ordinary numbers if they are converted."""
+    rng = np.random.default_rng(0)
+    content = rng.integers(0, 256, CONTENT_BYTES, np.uint8)
+    if element.bits == 8:
+        content &= NARROW.get(element.name, 255)
+    if converts and element.name in FLOATS:
+        content = rng.random(CONTENT_BYTES // 8).astype(FLOATS[element.name]).view(np.uint8)
+    line = memory[-memory.ctypes.data % LINE_BYTES :]
+    line[:] = np.resize(content, line.size)
+
+
+VECTOR_SIZES: tuple[Any, ...] = (
+    *("auto", "1*hw", "2*hw", "8*hw", "16*hw", 256, 1024, 4096),
+    *((4, 64), (8, 128), (16, 16), (32, 32), (64, 64), (32, 256)),
+)
+TILE_SIZES = 32, 64, 128, 256
+"""Sides of the tiles of two loops that are both vectorized."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpace:
+    """A kernel and its arguments.
+
+    arguments  makes them; it gets whether to fill the arrays
+    written    the number of the array that is written
+    """
+
+    python: Callable[..., None]
+    arguments: Callable[[bool], Sequence[Array]]
+    written: int = -1
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(x.nbytes for x in self.arguments(False))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The dtypes and shapes of the arrays."""
+        return {"arrays": [f"{x.dtype.str[1:]}{[*x.shape]}" for x in self.arguments(False)]}
+
+    def chosen(self) -> str:
+        """The text of the kernel that runs with "auto"."""
+        return self._text(self._kernel(virtual_vector_size="auto"), self.arguments(False))
+
+    def calls(self) -> tuple[Array, dict[str, Make]]:
+        """The array that is written, and a call for each text that the kernel takes."""
+        arguments = self.arguments(True)
+
+        def make(kernel: Any) -> Call:
+            for _ in range(LEARNING_CALLS):
+                kernel(*arguments)
+            return partial(kernel, *arguments)
+
+        makers: dict[str, Make] = {text: partial(make, kernel) for text, kernel in self.kernels().items()}
+        return flat_bytes(arguments[self.written]), makers
+
+    def kernels(self) -> dict[str, Any]:
+        """The kernels by their texts."""
+        given, found = self.arguments(False), dict[str, Any]()
+        for size in VECTOR_SIZES:
+            kernel = self._kernel(virtual_vector_size=size)
+            found.setdefault(self._text(kernel, given), kernel)
+        for text in dict.fromkeys(other for each in [*found] for other in _changed(each)):
+            kernel = self._kernel(schedule=text)
+            try:
+                kernel.specialize(*given)
+            except KernelError:  # the loops cannot have this schedule
+                continue
+            found.setdefault(text, kernel)
+        return found
+
+    def _kernel(self, **how: Any) -> Any:
+        return tj.kernel(vectorize_reductions=True, vectorize_scans=True, parallel=1, **how)(self.python)
+
+    def _text(self, kernel: Any, given: Sequence[Array]) -> str:
+        """The directives for such arguments: large arrays may have tiles, and bypass the cache."""
+        program = kernel.specialize(*given).program
+        arrays = {x.name: array for x, array in zip(program.function.arguments, given, strict=True)}
+        sizes = known_sizes({name: x.shape for name, x in arrays.items()}, {})
+        runs, directives = program.sized_kernel(arrays, sizes), [*map(str, program.directives)]
+        if runs is program.scalar_kernel:
+            return "element by element"
+        if runs is program.kernel:
+            return ", ".join(directives)
+        if runs is program.tiled_kernel:
+            return ", ".join([*map(str, program.transposed_tiles), *directives])
+        return ", ".join([*directives, 'Stream("full")'])
+
+
+def _changed(text: str) -> Iterator[str]:
+    """Texts that differ in streams or, if two loops are vectorized without tiles, in tiles."""
+    stream = ', Stream("full")'
+    yield text.removesuffix(stream) if text.endswith(stream) else text + stream
+    lanes = re.match(r"Vectorize\((\w+)=(\d+), (\w+)=(\d+)\)", text)
+    for size in TILE_SIZES if lanes else ():
+        assert lanes
+        tiles = (f'Tile("{lanes[k]}", {max(size, int(lanes[k + 1]))}), ' for k in (1, 3))
+        yield "".join(tiles) + text
