@@ -10,7 +10,7 @@ import numpy as np
 
 from bench import indexed, kernels, sweep
 from bench.arrays import Array, aligned, short_name
-from bench.space import KernelSpace
+from bench.kernel_space import KernelSpace
 
 SIDES = 128, 512, 1500, 4096
 ELEMENTS = 1 << 14, 1 << 18, 1 << 22

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import warnings
 from dataclasses import asdict, dataclass
@@ -37,7 +38,7 @@ from bench.peers import Call
 from bench.space import Space
 from bench.timing import conditions, interleaved, memcpy, today
 from bench.timing import machine as machine_facts
-from codegen import FallbackWarning, Machine, described, machine, streamed_from
+from codegen import FallbackWarning, KernelError, Machine, described, machine, streamed_from
 
 MEMCPY = "memcpy"
 INTERRUPTED = 130
@@ -62,7 +63,7 @@ def main(
     ] = None,
     only: Annotated[str, typer.Option(help="only cases with this text in their names")] = "",
     level: Annotated[str, typer.Option(help="the CPU level, such as avx2; by default, the highest")] = "",
-    rounds: Annotated[int, typer.Option(min=1, help="rounds per case; the fastest counts")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="rounds per case; the fastest counts")] = 9,
     budget: Annotated[
         float, typer.Option(help="seconds per case to compile schedules, and as many to measure them")
     ] = 8.0,
@@ -71,32 +72,43 @@ def main(
     """Measure every schedule of every case of the corpus, and add the cases to a file of records.
 
     All schedules of a case take turns with memcpy, after the bytes that they write were compared. A second
-    call continues where the first one stopped, also after Ctrl-C. The exit code is 1 if bytes differ.
+    call continues where the first one stopped, also after Ctrl-C. The exit code is 1 if a case fails.
     """
-    if level:
-        os.environ["TILEJIT_CPU"] = level
-    console, ends = Console(stderr=True), time.monotonic() + seconds
-    path = file or saved.FOLDER / f"record-{_slug(machine_facts()['name'])}-{machine().level}.jsonl"
-    head = begin(path)
+    name = f"record-{_slug(machine_facts()['name'])}-{_level(level)}.jsonl"
+    path = file or saved.FOLDER / name
+    head, console, ends = begin(path), Console(stderr=True), time.monotonic() + seconds
     known = {line["case"] for line in read(path)[1]}
     queue = [case for case in cases() if only in case.name and case.name not in known]
     console.print(f"{path}: {len(known)} cases, {len(queue)} to measure", highlight=False, soft_wrap=True)
-    wrong = False
+    note = {} if commit() == head["commit"] else {"commit": commit()}
+    failed = False
     try:
         with remembered_interrupts() as check, described(Machine(**head["schedules_for"])):
             for done, case in enumerate(queue):
                 if time.monotonic() > ends:
                     break
-                line = measured(case, Method(rounds, budget))
-                append(path, line | ({"commit": commit()} if commit() != head["commit"] else {}))
+                line = measured(case, Method(rounds, budget)) | note
+                append(path, line)
                 gc.collect()
                 check()
-                wrong |= "problem" in line
+                failed |= "problem" in line
                 console.print(f"{done + 1}/{len(queue)} {_summary(line)}", highlight=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    if wrong:
+    if failed:
         raise typer.Exit(1)
+
+
+def _level(name: str) -> str:
+    """The CPU level. If another one is given, this process starts again: imports have read TILEJIT_CPU."""
+    try:
+        known = machine().level
+    except KernelError as error:
+        raise typer.BadParameter(str(error)) from None
+    if name and known != name.lower():
+        os.environ["TILEJIT_CPU"] = name
+        os.execv(sys.executable, [sys.executable, "-m", "bench", *sys.argv[1:]])
+    return known
 
 
 def begin(path: Path) -> Json:
@@ -106,24 +118,16 @@ def begin(path: Path) -> Json:
         typer.BadParameter: the file has records of another machine or level.
     """
     facts, level = machine_facts(), machine().level
-    text = path.read_text() if path.exists() else ""
-    if not text:
-        with described(machine()):  # what calibration finds is the same in all calls
-            schedules_for = asdict(machine()) | {"stream_bytes": streamed_from(LARGE_BYTES)}
-        head = {
-            "machine": facts,
-            "level": level,
-            "date": today(),
-            "commit": commit(),
-            "schedules_for": schedules_for,
-            **conditions(),
-        }
-        append(path, head)
-        return head
-    kept = text[: text.rfind("\n") + 1]
-    if kept != text:
-        path.write_text(kept)
-    found: Json = json.loads(kept.partition("\n")[0])
+    kept, _, _ = (path.read_text() if path.exists() else "").rpartition("\n")
+    if not kept:
+        # A size that is measured again might differ, and so would the schedules of later cases.
+        schedules_for = asdict(machine()) | {"stream_bytes": streamed_from(LARGE_BYTES)}
+        head = {"machine": facts, "level": level, "date": today(), "commit": commit()}
+        path.write_text("")
+        append(path, head | {"schedules_for": schedules_for, **conditions()})
+        return head | {"schedules_for": schedules_for}
+    path.write_text(f"{kept}\n")
+    found, _ = read(path)
     if (found["machine"], found["level"]) != (facts, level):
         raise typer.BadParameter(f"{path} holds records of another machine or level; name another file")
     return found

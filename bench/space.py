@@ -1,12 +1,11 @@
-"""Every schedule of a copy or a kernel, and the one that TileJIT chooses, each with its text.
+"""Every schedule of a copy, and the one that TileJIT chooses, each with its text.
 
-A copy has the schedules that `tune=True` can choose from: those of its largest box, all boxes in one launch,
-and two stages. A kernel has those of some super-vectors, and texts for `schedule=` that change one of them.
+They are those that `tune=True` can choose from: other schedules of the largest box, all boxes in one launch,
+and two stages.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,9 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-import tilejit as tj
-from bench.arrays import BF16, LINE_BYTES, Array, flat_bytes
-from bench.measure import LEARNING_CALLS
+from bench.arrays import BF16, LINE_BYTES, Array
 from bench.peers import Call
 from codegen import (
     AccessMap,
@@ -24,13 +21,11 @@ from codegen import (
     CopyProgram,
     CopyRequest,
     Element,
-    KernelError,
     PermutedMap,
     StagedProgram,
     Step,
     compile_copy,
     footprint_bytes,
-    known_sizes,
     may_stage,
     staged_copy,
     streamed_from,
@@ -198,7 +193,7 @@ class _Picks:
 def program_text(program: Program) -> str:
     """The schedule of a program's largest box; in two stages, the blocks and the schedule of each stage."""
     if isinstance(program, CopyProgram):
-        return _largest_text([x.step for x in (*program.first, *program.launches)])
+        return _largest_text([x.step.compiled for x in (*program.first, *program.launches)])
     first = next(iter(program.staging.kinds))
     stages = (_largest_text(copies.programs[first].steps) for copies in program.blocks.copies)
     return " || ".join([str(program.staging), *stages])
@@ -235,93 +230,3 @@ def _fill(memory: Array, element: Element, *, converts: bool) -> None:
         content = rng.random(CONTENT_BYTES // 8).astype(FLOATS[element.name]).view(np.uint8)
     line = memory[-memory.ctypes.data % LINE_BYTES :]
     line[:] = np.resize(content, line.size)
-
-
-VECTOR_SIZES: tuple[Any, ...] = (
-    *("auto", "1*hw", "2*hw", "8*hw", "16*hw", 256, 1024, 4096),
-    *((4, 64), (8, 128), (16, 16), (32, 32), (64, 64), (32, 256)),
-)
-TILE_SIZES = 32, 64, 128, 256
-"""Sides of the tiles of two loops that are both vectorized."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSpace:
-    """A kernel and its arguments.
-
-    arguments  makes them; it gets whether to fill the arrays
-    written    the number of the array that is written
-    """
-
-    python: Callable[..., None]
-    arguments: Callable[[bool], Sequence[Array]]
-    written: int = -1
-
-    @property
-    def moved_bytes(self) -> int:
-        """The bytes of all arrays."""
-        return sum(x.nbytes for x in self.arguments(False))
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The dtypes and shapes of the arrays."""
-        return {"arrays": [f"{x.dtype.str[1:]}{[*x.shape]}" for x in self.arguments(False)]}
-
-    def chosen(self) -> str:
-        """The text of the kernel that runs with "auto"."""
-        return self._text(self._kernel(virtual_vector_size="auto"), self.arguments(False))
-
-    def calls(self) -> tuple[Array, dict[str, Make]]:
-        """The array that is written, and a call for each text that the kernel takes."""
-        arguments = self.arguments(True)
-
-        def make(kernel: Any) -> Call:
-            for _ in range(LEARNING_CALLS):
-                kernel(*arguments)
-            return partial(kernel, *arguments)
-
-        makers: dict[str, Make] = {text: partial(make, kernel) for text, kernel in self.kernels().items()}
-        return flat_bytes(arguments[self.written]), makers
-
-    def kernels(self) -> dict[str, Any]:
-        """The kernels by their texts."""
-        given, found = self.arguments(False), dict[str, Any]()
-        for size in VECTOR_SIZES:
-            kernel = self._kernel(virtual_vector_size=size)
-            found.setdefault(self._text(kernel, given), kernel)
-        for text in dict.fromkeys(other for each in [*found] for other in _changed(each)):
-            kernel = self._kernel(schedule=text)
-            try:
-                kernel.specialize(*given)
-            except KernelError:  # the loops cannot have this schedule
-                continue
-            found.setdefault(text, kernel)
-        return found
-
-    def _kernel(self, **how: Any) -> Any:
-        return tj.kernel(vectorize_reductions=True, vectorize_scans=True, parallel=1, **how)(self.python)
-
-    def _text(self, kernel: Any, given: Sequence[Array]) -> str:
-        """The directives for such arguments: large arrays may have tiles, and bypass the cache."""
-        program = kernel.specialize(*given).program
-        arrays = {x.name: array for x, array in zip(program.function.arguments, given, strict=True)}
-        sizes = known_sizes({name: x.shape for name, x in arrays.items()}, {})
-        runs, directives = program.sized_kernel(arrays, sizes), [*map(str, program.directives)]
-        if runs is program.scalar_kernel:
-            return "element by element"
-        if runs is program.kernel:
-            return ", ".join(directives)
-        if runs is program.tiled_kernel:
-            return ", ".join([*map(str, program.transposed_tiles), *directives])
-        return ", ".join([*directives, 'Stream("full")'])
-
-
-def _changed(text: str) -> Iterator[str]:
-    """Texts that differ in streams or, if two loops are vectorized without tiles, in tiles."""
-    stream = ', Stream("full")'
-    yield text.removesuffix(stream) if text.endswith(stream) else text + stream
-    lanes = re.match(r"Vectorize\((\w+)=(\d+), (\w+)=(\d+)\)", text)
-    for size in TILE_SIZES if lanes else ():
-        assert lanes
-        tiles = (f'Tile("{lanes[k]}", {max(size, int(lanes[k + 1]))}), ' for k in (1, 3))
-        yield "".join(tiles) + text
