@@ -1,6 +1,7 @@
 """The micro-benchmark suite. Answers are checked before timing starts, and figures are ratios within one run.
 
 `python -m bench` prints the tables; `pytest bench` gives a quick overview with pytest-benchmark.
+`python -m bench record` measures every schedule of a corpus; `python -m bench regret` judges choices by it.
 `pip install '.[bench,peers]'` installs the dependencies of both, and the peer libraries.
 
 Every case is measured in two passes: memcpy and TileJIT alternate, then memcpy and each peer. "x numpy"

@@ -94,6 +94,9 @@ def main(
     "of memcpy" columns show the speed as a share of memcpy: numpy.copyto of contiguous arrays of the same
     size, in the same run. "x numpy" is TileJIT's speedup over NumPy. The exit code is 1 if an
     answer is wrong. Ctrl-C prints the figures so far and exits with 130.
+
+    Two commands measure and judge the choices of the compiler instead: see python -m bench record -h, and
+    python -m bench regret -h.
     """
     brief = quick and suite is None and not only and cases is None
     suite = ALL if suite is None else suite
@@ -249,7 +252,7 @@ COMMANDS: dict[str, Callable[..., None]] = {"record": record.main, "regret": reg
 """The first argument, for commands that measure or judge schedules instead of suites."""
 
 
-def run(arguments: Sequence[str]) -> None:
+def start(arguments: Sequence[str]) -> None:
     """Run the command that is the first argument; without one, measure suites."""
     command = COMMANDS.get(arguments[0]) if arguments else None
     app = typer.Typer(add_completion=False)
@@ -259,4 +262,4 @@ def run(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    start(sys.argv[1:])

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from bench import regret
-from bench.__main__ import run
+from bench.__main__ import start
 from bench.corpus import Recorded
 from bench.record import packed_texts
 from bench.regret import Judged, cells, judge, tables
@@ -90,7 +90,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as raised:
-        run(["regret", *arguments])
+        start(["regret", *arguments])
     assert not raised.value.code
     return capsys.readouterr().out
 
