@@ -3,10 +3,12 @@
 The file has one line for the machine, and one for each case:
 
     {"case": "transposes u32 [513,513] by [1,0]", "kind": "transposes", "bytes": 2105352, "memcpy_us": 51.2,
-     "facts": {...}, "parts": ["outer none |", "row = j |", ...], "schedules": [[0.83, [0, 1, 4]], ...]}
+     "spread": 1.02, "facts": {...}, "parts": ["outer none |", "row = j |", ...],
+     "schedules": [[0.83, [0, 1, 4]], ...]}
 
 A schedule is its share of memcpy, and the numbers of the parts of its text. The first one is what TileJIT
-chose then. The share is null if there was no time to measure it.
+chose then. The share is null if there was no time to compile it. "spread" is the median round of memcpy in
+multiples of the fastest one.
 """
 
 from __future__ import annotations
@@ -185,7 +187,7 @@ def _times(space: Space, method: Method) -> Json:
     found = interleaved({MEMCPY: copy, **calls}, method.rounds, method.seconds)
     least = found[MEMCPY].least
     shares = {text: least / found[text].least if text in found else None for text in makers}
-    return {"memcpy_us": 1e6 * least, **packed_texts(shares)}
+    return {"memcpy_us": 1e6 * least, "spread": found[MEMCPY].median / least, **packed_texts(shares)}
 
 
 PART = re.compile(r"(?<=[|:]) |(?<=\),) ")

@@ -22,6 +22,7 @@ from rich.table import Table
 from bench import saved
 from bench.corpus import cases, is_held_out
 from bench.record import Json, read, shares_of
+from bench.report import NOISY
 from bench.space import Space
 from codegen import FallbackWarning, Machine, described
 
@@ -82,6 +83,10 @@ def main(
         )
         for table in tables(judged, worst):
             console.print(table)
+        noisy = sum(x["spread"] > NOISY for x in chosen if x not in failed)
+        if noisy:
+            text = f"memcpy varied by more than {NOISY - 1:.0%} in {noisy} cases: their regret may be chance"
+            console.print(text, highlight=False, soft_wrap=True)
         for line in failed:
             console.print(f"failed: {line['case']}: {line['problem']}", highlight=False, soft_wrap=True)
         for line in left:

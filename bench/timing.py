@@ -33,6 +33,9 @@ that it did not hold before (Zen 4, 2026-11).
 LONG_SECONDS = 1e-2
 """Calls that take longer, even the first time, are not warmed up: they move more than caches hold."""
 
+SURE_ROUNDS = 3
+"""Rounds that a limit of seconds never omits."""
+
 SHORT_SECONDS = 2e-5
 """When single calls alternate, shorter ones are repeated until they take this long."""
 
@@ -48,7 +51,7 @@ class Timing:
 def interleaved(
     calls: Mapping[str, Callable[[], object]], rounds: int, seconds: float = float("inf")
 ) -> dict[str, Timing]:
-    """Run every call `rounds` times in turn; after that many seconds, no round begins but the first.
+    """Run every call `rounds` times in turn. After that many seconds, only the first few rounds begin.
 
     Each must have run before, so that nothing is compiled now.
     """
@@ -59,7 +62,7 @@ def interleaved(
     gc.disable()
     try:
         for done in range(rounds):
-            if done and time.monotonic() > ends:
+            if done >= SURE_ROUNDS and time.monotonic() > ends:
                 break
             for name, run in calls.items():
                 if lengths[name] < WARM_SECONDS:

@@ -153,6 +153,7 @@ def test_the_line_of_a_case_has_every_schedule() -> None:
     assert (line["case"], line["kind"], line["bytes"]) == ("a transpose", "transposes", 240_000)
     assert line["facts"]["digits"] == [[200, 2, 600], [300, 400, 2]]
     assert line["memcpy_us"] > 0
+    assert line["spread"] >= 1
     shares = shares_of(line)
     assert [*shares] == [*copied((300, 200), (1, 0), "u2", "u2")[0].programs()]
     first, *others = shares.values()
