@@ -17,10 +17,12 @@ import gc
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -37,6 +39,7 @@ from bench.jobs import UNTOUCHED
 from bench.measure import WrongAnswer
 from bench.measure import described as error_text
 from bench.peers import Call
+from bench.report import NOISY
 from bench.space import Space
 from bench.timing import conditions, interleaved, memcpy, today
 from bench.timing import machine as machine_facts
@@ -46,6 +49,9 @@ MEMCPY = "memcpy"
 INTERRUPTED = 130
 LARGE_BYTES = 1 << 30
 """A copy of this size asks for the measured size from which copies stream."""
+
+NEIGHBORS = 17
+"""How many cases of similar sizes tell how long memcpy takes."""
 
 Json = dict[str, Any]
 
@@ -70,6 +76,12 @@ def main(
         float, typer.Option(help="seconds per case to compile schedules, and as many to measure them")
     ] = 8.0,
     seconds: Annotated[float, typer.Option(help="start no case after this many seconds")] = float("inf"),
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="first drop the cases that other work slowed down, to measure them again"
+        ),
+    ] = False,
 ) -> None:
     """Measure every schedule of every case of the corpus, and add the cases to a file of records.
 
@@ -79,7 +91,11 @@ def main(
     name = f"record-{_slug(machine_facts()['name'])}-{_level(level)}.jsonl"
     path = file or saved.FOLDER / name
     head, console, ends = begin(path), Console(stderr=True), time.monotonic() + seconds
-    known = {line["case"] for line in read(path)[1]}
+    _, lines = read(path)
+    if again:
+        lines = [line for line in lines if line["case"] not in disturbed(lines)]
+        path.write_text("".join(map(_text, (head, *lines))))
+    known = {line["case"] for line in lines}
     queue = [case for case in cases() if only in case.name and case.name not in known]
     console.print(f"{path}: {len(known)} cases, {len(queue)} to measure", highlight=False, soft_wrap=True)
     note = {} if commit() == head["commit"] else {"commit": commit()}
@@ -127,7 +143,7 @@ def begin(path: Path) -> Json:
         head = {"machine": facts, "level": level, "date": today(), "commit": commit()}
         path.write_text("")
         append(path, head | {"schedules_for": schedules_for, **conditions()})
-        return head | {"schedules_for": schedules_for}
+        return read(path)[0]
     path.write_text(f"{kept}\n")
     found, _ = read(path)
     if (found["machine"], found["level"]) != (facts, level):
@@ -144,7 +160,27 @@ def read(path: Path) -> tuple[Json, list[Json]]:
 def append(path: Path, line: Json) -> None:
     """Add one line to a file of records."""
     with path.open("a") as file:
-        file.write(json.dumps(saved.rounded(line), ensure_ascii=False, separators=(",", ":")) + "\n")
+        file.write(_text(line))
+
+
+def _text(line: Json) -> str:
+    return json.dumps(saved.rounded(line), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def disturbed(lines: Sequence[Json]) -> set[str]:
+    """The cases that other work on the machine slowed down.
+
+    memcpy varied, or took longer than in the cases of nearly the same size.
+    """
+    timed = sorted((x for x in lines if "problem" not in x), key=lambda x: x["bytes"])
+    rates = [x["bytes"] / x["memcpy_us"] for x in timed]
+    found = set()
+    for k, line in enumerate(timed):
+        first = max(0, min(k - NEIGHBORS // 2, len(timed) - NEIGHBORS))
+        usual = statistics.median(rates[first : first + NEIGHBORS])
+        if line["spread"] > NOISY or NOISY * rates[k] < usual:
+            found.add(line["case"])
+    return found
 
 
 def commit() -> str:

@@ -21,8 +21,7 @@ from rich.table import Table
 
 from bench import saved
 from bench.corpus import cases, is_held_out
-from bench.record import Json, read, shares_of
-from bench.report import NOISY
+from bench.record import Json, disturbed, read, shares_of
 from bench.space import Space
 from codegen import FallbackWarning, Machine, described
 
@@ -83,9 +82,10 @@ def main(
         )
         for table in tables(judged, worst):
             console.print(table)
-        noisy = sum(x["spread"] > NOISY for x in chosen if x not in failed)
-        if noisy:
-            text = f"memcpy varied by more than {NOISY - 1:.0%} in {noisy} cases: their regret may be chance"
+        if noisy := len(disturbed(lines) & {x.name for x in judged}):
+            text = (
+                f"other work slowed memcpy down in {noisy} cases; python -m bench record --again repeats them"
+            )
             console.print(text, highlight=False, soft_wrap=True)
         for line in failed:
             console.print(f"failed: {line['case']}: {line['problem']}", highlight=False, soft_wrap=True)
