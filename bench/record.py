@@ -93,7 +93,8 @@ def main(
     head, console, ends = begin(path), Console(stderr=True), time.monotonic() + seconds
     _, lines = read(path)
     if again:
-        lines = [line for line in lines if line["case"] not in disturbed(lines)]
+        dropped = {name for name in disturbed(lines) if only in name}
+        lines = [line for line in lines if line["case"] not in dropped]
         path.write_text("".join(map(_text, (head, *lines))))
     known = {line["case"] for line in lines}
     queue = [case for case in cases() if only in case.name and case.name not in known]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -69,28 +69,31 @@ def main(
     schedule has no record are counted and listed, but have no regret.
     """
     console = Console(width=max(PAGE_WIDTH, Console().width))
+    paths = files or sorted(saved.FOLDER.glob("record-*.jsonl"))
+    if not paths:
+        raise typer.BadParameter(f"{saved.FOLDER} has no records; run python -m bench record first")
     spaces = {case.name: case.space for case in cases()}
-    for path in files or sorted(saved.FOLDER.glob("record-*.jsonl")):
-        head, lines = read(path)
-        chosen = [x for x in lines if only in x["case"] and (is_held_out(x["case"]) or not held_out)]
-        failed, left = [x for x in chosen if "problem" in x], [x for x in chosen if x["case"] not in spaces]
+    for path in paths:
+        head, every = read(path)
+        lines = [x for x in every if only in x["case"] and (is_held_out(x["case"]) or not held_out)]
+        known = [x for x in lines if x["case"] in spaces and "problem" not in x]
         with described(Machine(**head["schedules_for"])):
-            judged = [judge(x, spaces[x["case"]]) for x in chosen if x not in failed and x not in left]
-        what = "held-out cases" if held_out else "cases"
-        console.print(
-            f"{head['machine']['name']}, {head['level']}, recorded {head['date']}: {len(judged)} {what}"
-        )
+            judged = [judge(x, spaces[x["case"]]) for x in known]
+        what = f"{len(judged)} {'held-out ' * held_out}cases"
+        console.print(f"{head['machine']['name']}, {head['level']}, recorded {head['date']}: {what}")
         for table in tables(judged, worst):
             console.print(table)
-        if noisy := len(disturbed(lines) & {x.name for x in judged}):
-            text = (
-                f"other work slowed memcpy down in {noisy} cases; python -m bench record --again repeats them"
-            )
-            console.print(text, highlight=False, soft_wrap=True)
-        for line in failed:
-            console.print(f"failed: {line['case']}: {line['problem']}", highlight=False, soft_wrap=True)
-        for line in left:
-            console.print(f"no longer in the corpus: {line['case']}", highlight=False, soft_wrap=True)
+        for note in _notes(lines, spaces, disturbed(every) & {x.name for x in judged}):
+            console.print(note, highlight=False, soft_wrap=True)
+
+
+def _notes(lines: Sequence[Json], spaces: Container[str], slow: Sized) -> Iterator[str]:
+    """What the tables don't show; slow: the cases that other work disturbed."""
+    if slow:
+        fix = "python -m bench record --again measures them again"
+        yield f"other work slowed memcpy down in {len(slow)} cases; {fix}"
+    yield from (f"failed: {x['case']}: {x['problem']}" for x in lines if "problem" in x)
+    yield from (f"no longer in the corpus: {x['case']}" for x in lines if x["case"] not in spaces)
 
 
 def judge(line: Json, make: Callable[[], Space]) -> Judged:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 
-from bench import regret
+from bench import regret, saved
 from bench.__main__ import start
 from bench.corpus import Recorded
 from bench.record import packed_texts
@@ -77,7 +78,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Records of another machine. Of the two cases in the corpus, "case 5" is held out."""
     found = [Recorded("k", name, Chosen) for name in ("case 1", "case 5")]  # type: ignore[arg-type]
     monkeypatch.setattr(regret, "cases", lambda: found)
-    lines = [
+    lines = [  # only the first two have regret
         line("case 1", sse2=0.5, other=1.0),
         line("case 5", sse2=0.8, other=0.4),
         line("gone", sse2=0.8),
@@ -113,3 +114,9 @@ def test_only_held_out_cases(file: Path, capsys: pytest.CaptureFixture[str]) -> 
     text = printed(capsys, str(file), "--held-out", "--only", "case")
     assert "1 held-out cases" in text
     assert "case 1" not in text
+
+
+def test_a_folder_without_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "FOLDER", tmp_path)
+    with pytest.raises(typer.BadParameter, match="run python -m bench record first"):
+        regret.main()
