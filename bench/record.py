@@ -85,8 +85,9 @@ def main(
 ) -> None:
     """Measure every schedule of every case of the corpus, and add the cases to a file of records.
 
-    All schedules of a case take turns with memcpy on one thread, after the bytes that they write were compared.
-    A second call continues where the first one stopped, also after Ctrl-C. The exit code is 1 if a case fails.
+    All schedules of a case take turns with memcpy, on one thread, after the bytes that they write were
+    compared. A second call continues where the first one stopped, also after Ctrl-C. The exit code is 1 if a
+    case fails.
     """
     name = f"record-{_slug(machine_facts()['name'])}-{_level(level)}.jsonl"
     path = file or saved.FOLDER / name

@@ -108,10 +108,15 @@ class CopySpace:
 
         def make(program: Program) -> Call:
             program.prepare(at)
+            alive = memory, content  # calls only have addresses
             repeated = native_calls(program, self.moved_bytes)
-            if repeated:
-                return partial(repeated, source, at)
-            return partial(program.run, source, at, 1, alive=(memory, content))
+            if repeated is None:
+                return partial(program.run, source, at, 1, alive=alive)
+
+            def run(alive: object = alive) -> None:
+                repeated(source, at)
+
+            return run
 
         return out, {text: partial(make, program) for text, program in self.programs().items()}
 
