@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen import AccessMap, CopyProgram, cached, footprint_bytes, may_stage_digits
+from codegen import AccessMap, cached, footprint_bytes, may_stage_digits
 from tilejit.arrays.memory import bytes_map
 from tilejit.programs.compiled import chosen, compiled
 from tilejit.programs.moves import Move
