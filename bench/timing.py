@@ -49,11 +49,18 @@ class Timing:
 
 
 def interleaved(
-    calls: Mapping[str, Callable[[], object]], rounds: int, seconds: float = float("inf")
+    calls: Mapping[str, Callable[[], object]],
+    rounds: int,
+    seconds: float = float("inf"),
+    *,
+    warm_long: bool = False,
 ) -> dict[str, Timing]:
     """Run every call `rounds` times in turn. After that many seconds, only the first few rounds begin.
 
     Each must have run before, so that nothing is compiled now.
+
+    warm_long  whether long calls have one warm-up call in each turn, too. Otherwise what is timed after a
+               plain copy also waits until the lines that it left in the caches are written
     """
     ends = time.monotonic() + seconds
     times: dict[str, list[float]] = {name: [] for name in calls}
@@ -65,8 +72,8 @@ def interleaved(
             if done >= SURE_ROUNDS and time.monotonic() > ends:
                 break
             for name, run in calls.items():
-                if lengths[name] < WARM_SECONDS:
-                    _timed(run, WARM_CALLS)
+                if lengths[name] < WARM_SECONDS or warm_long:
+                    _timed(run, WARM_CALLS if lengths[name] < WARM_SECONDS else 1)
                 times[name].append(_timed(run, repeats(lengths[name])))
     finally:
         if collecting:
