@@ -15,16 +15,26 @@ from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
 from codegen.schedule.directives import Groups, Reorder, Tile
-from codegen.schedule.machine import ALIAS_BYTES
+from codegen.schedule.machine import ALIAS_BYTES, NEVER_STREAM
 from codegen.schedule.offset_tables import RowGroups
 from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule
-from codegen.schedule.transpose_loops import shares_sets
+from codegen.schedule.transpose_loops import crowding, shares_sets
 
 LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 TRANSPOSED_SHARE, SHARING_SHARE = 3 / 4, 2 / 3
 """Transposes stream from this share of the threshold on; the second one if rows share cache sets."""
+
+CROWDED, BOTH_CROWDED, CROWDED_BYTES = 4, 2, 256 << 10
+"""Transposes in cache that read and write at least so many bytes are staged from this crowding of source rows
+on, or from this one of both sides if parts of result rows are staged.
+
+Speed of 33 transposes with sides of 0.5 to 9 MB, staged as a multiple of in place, if the destination
+begins at the same offset in a page as the source, then if not (Zen 4, 2026-11): at (2, 2) 1.8 to 3.2, then
+1.1 to 1.5; at (4, 0) 1.5 to 1.7, then 1.4 to 1.8; at (8, 0) 2.0 to 2.1, then 2.0. At (1, 1), (2, 1) 0.9 to 2.1,
+then 0.6 to 1.3; with complete rows at (2, 2) 1.1, then 0.5; below 0.5 to 1.2, then 0.4 to 1.0.
+"""
 
 MOST_CACHED_ROWS = 32
 """Staged tiles of up to this many rows, of a line or more, stay in cache if they fit there."""
@@ -56,9 +66,9 @@ def _without_shuffles(box: StridedBox, when: Conditions) -> Schedule:
     inner = inner_loops(box, past_cache=past_cache)
     if inner is None or (past_cache and _begins_inside_lines(box, inner)):
         found = transpose_schedule(box, when, stream=past_cache)
-        if not past_cache and streams_transposes(box, when):
+        if not past_cache and (streams_transposes(box, when) or _is_crowded(box, when)):
             streamed = transpose_schedule(box, when, stream=True)
-            found = streamed if streamed and _gains_by_streaming(box, streamed) else found
+            found = streamed if streamed and _gains_by_streaming(box, streamed, when) else found
         if found is not None and not (inner and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
     inner = inner or short_loops(box)
@@ -124,6 +134,13 @@ def streams_transposes(box: StridedBox, when: Conditions) -> bool:
     return when.go_past_share(box, share)
 
 
+def _is_crowded(box: StridedBox, when: Conditions) -> bool:
+    """Whether a transpose in cache may lose lines of its register blocks before all of their bytes are used."""
+    if when.stream_bytes == NEVER_STREAM or box.converts or box.entries or crowding(box)[0] < BOTH_CROWDED:
+        return False
+    return replace(when, stream_bytes=CROWDED_BYTES).go_past_cache(box)
+
+
 def _leaves_registers_empty(schedule: Schedule) -> bool:
     """Whether a transpose has source rows of a part of a lane, or staged tiles of few columns."""
     return schedule.short or not _fills_blocks(schedule)
@@ -134,15 +151,19 @@ def _fills_blocks(cut: Schedule) -> bool:
     return not cut.stages_rows or (not cut.short and cut.lanes["column"] >= cut.lanes["row"])
 
 
-def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
+def _gains_by_streaming(box: StridedBox, schedule: Schedule, when: Conditions) -> bool:
     """Whether streaming pays for a transpose that the cache could hold: result rows are long, or narrow.
 
-    Staged rows of 9 to 31 elements of eight bytes, or of 31 of four, are up to 1.7 times as fast through the
+    One that would stay in the cache is only staged, if register blocks lose lines otherwise. Staged rows of 9 to 31 elements of eight bytes, or of 31 of four, are up to 1.7 times as fast through the
     cache. Those of 57 elements, of 31 of two bytes, or of 15 of four, are up to 1.7 times as fast past it
     (17 MB, Zen 4, 2026-11).
     """
     if schedule.short or not _fills_blocks(schedule):
         return False
+    if not streams_transposes(box, when):
+        source, result = crowding(box)
+        both = min(source, result) >= BOTH_CROWDED and not schedule.stages_rows
+        return schedule.staged and (source >= CROWDED or both)
     rows, _ = schedule.tile(box.extents)
     return not schedule.stages_rows or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
 

@@ -141,7 +141,9 @@ def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
     bytes of padding that has several are all its first one, and of staged tiles those columns are missing in
     which a last block begins earlier.
     """
-    kernels, before = watched.program.kernels, list[Function]()
+    program, (_, dst), before = watched.program, watched.addresses, list[Function]()
+    launches = (x.serving(dst) for x in (*program.first, *program.launches))
+    kernels = {x.runs.kernel for x in launches}
     names = [x.__name__ for x, _ in function_passes()]
     for name in ("lower_copy", *names):
         early = name == "lower_copy" or names.index(name) < names.index("vectorize_axes")

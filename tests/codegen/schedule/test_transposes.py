@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -11,10 +12,13 @@ import pytest
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.passes.make_nest import make_nest
 from codegen.schedule.check_nest import check_nest
+from codegen.schedule.choose import choose
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.conditions import Conditions
+from codegen.schedule.machine import NEVER_STREAM, described
 from codegen.schedule.schedule import VectorSize
 from codegen.schedule.transpose_loops import scheduled
+from tests.tools.goldens import MACHINE
 
 SIZES: tuple[VectorSize | None, ...] = None, 48, (32, 256), (1 << 12, 40)
 EXTENTS = 2, 3, 5, 12, 17, 40, 64, 300, 1024, 4096
@@ -54,3 +58,40 @@ def test_passes_can_obey_all_schedules(seed: int) -> None:
     for when, stream in product([*several, Conditions(tile=(64, 200))], (False, True)):
         if found := transpose_schedule(box, when, stream=stream):
             check_nest(make_nest(box, found))
+
+
+def transposed(rows: int, columns: int, width: int) -> StridedBox:
+    """A transpose in C order, of elements of so many bytes."""
+    element = Element(f"u{8 * width}", 8 * width)
+    axes = Axis("i", columns, width, rows * width), Axis("j", rows, columns * width, width)
+    return StridedBox(axes, 0, 0, element, element)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "width", "ways", "staged"),
+    [
+        (1025, 1025, 4, 8, True),
+        (2049, 1025, 4, 8, True),
+        (2049, 2049, 1, 8, True),
+        (150, 2049, 2, 8, True),
+        (300, 4097, 1, 8, True),
+        (513, 513, 4, 8, False),
+        (1025, 1025, 1, 8, False),
+        (513, 513, 8, 8, False),
+        (257, 1025, 4, 8, False),
+        (1000, 1000, 4, 8, False),
+        (1032, 1032, 4, 8, False),
+        (257, 257, 8, 8, False),
+        (1025, 323, 4, 8, False),
+        (1025, 1025, 4, 32, False),
+        (129, 129, 4, 8, False),
+    ],
+)
+def test_transposes_in_cache_are_staged_if_rows_share_sets(
+    rows: int, columns: int, width: int, ways: int, staged: bool
+) -> None:
+    box = transposed(rows, columns, width)
+    when = Conditions(footprint=2 * box.size_bytes)
+    with described(replace(MACHINE, first_cache_ways=ways)):
+        assert choose(box, when).staged == staged
+        assert not choose(box, replace(when, stream_bytes=NEVER_STREAM)).staged
