@@ -16,8 +16,8 @@ class Stream:
     form    given    the caller ensures that blocks fill lines
             full     all iterations fill lines, from the first one on
             begun    the first iterations fill lines, and the others are stored through the cache
-            headed   the iterations before the first line are also stored through the cache; with Stage, runs
-                     that begin anywhere in a line go through scratch
+            headed   the iterations before the first line are also stored through the cache; with Stage, they
+                     leave scratch as the lines do
             aligned  as headed, but the lines are stored through the cache as well
     least   iterations from which on the form is faster
     """

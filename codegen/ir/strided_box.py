@@ -194,6 +194,11 @@ class StridedBox:
         return f"{side}[{' + '.join([str(start)] * (start != 0 or not terms) + terms)}]"
 
 
+def strip_axis(axis: Axis, size: int, name: str) -> Axis:
+    """The axis over the strips of an axis, of which the last one may be shorter."""
+    return Axis(name, -(-axis.extent // size), axis.src * size, axis.dst * size)
+
+
 def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[StridedBox, ...]:
     """Split an axis into full blocks, and a box for the remainder if there is one.
 

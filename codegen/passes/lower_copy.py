@@ -12,12 +12,12 @@ from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Load
 from codegen.passes.gather_segments import lower_gather
 from codegen.passes.scalar_statement import inner_loops
-from codegen.passes.sides import Sides, first_sides, outer_sides, sides_of, viewed
+from codegen.passes.sides import first_sides, sides_of, viewed
 from codegen.passes.vectorize_axes import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, table_arguments
-from codegen.schedule.directives import CopyBlock, Directive, Gather, Groups, Parallel, Table, Tail
+from codegen.schedule.directives import CopyBlock, Directive, Gather, Parallel, Table, Tail
 from codegen.schedule.loops import Loop, int_size
-from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE, OFFSET_TABLES
+from codegen.schedule.offset_tables import LINE_TABLE, OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
 
 
@@ -33,7 +33,6 @@ def lower_copy(nest: CopyNest, arguments: tuple[str, ...], name: str) -> Functio
                for x in 0..x_extent:  dst_a[x] = src_a[x]
     """
     axes = [*(["entry"] if nest.entries else []), *(x.axis for x in nest.around)]
-    axes += ["group"] * bool(nest.obeying(Groups))
     at = "".join(f"{axis}, " for axis in axes)
     before: Body = ()
     if nest.obeying(Gather):
@@ -64,23 +63,11 @@ def _never(directive: Directive, nest: CopyNest) -> bool:
 
 
 def _inner(nest: CopyNest) -> Body:
-    """The inner loops, after what groups of rows and super-vectors of short rows need."""
+    """The inner loops, after what super-vectors of short rows need."""
     body = inner_loops(nest, sides_of(nest))
-    for _ in nest.obeying(Groups):
-        body = (loop("group", 0, GROUP_COUNT, *_group(outer_sides(nest)), *body),)
     if nest.short and nest.others:
         body = (let(OTHERS_OFFSET, plus(*(times(x.axis, x.src) for x in nest.others))), *body)
     return body
-
-
-def _group(sides: Sides) -> Body:
-    """The views of a group on both sides."""
-    return (
-        Let("group_src", Load(GROUP_TABLE, (times("group", 2),), "i64")),
-        Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64")),
-        View("src_at", sides.src, index_symbol("group_src")),
-        View("dst_at", sides.dst, index_symbol("group_dst")),
-    )
 
 
 def _around(nest: CopyNest, body: Body) -> Body:

@@ -10,9 +10,9 @@ from math import prod
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Digit, Side, StridedBox
 from codegen.schedule.copy_nest import BYTE, CopyNest, shared_among_threads
-from codegen.schedule.directives import Assemble, Directive, Groups, Table
+from codegen.schedule.directives import Assemble, Directive, Table
 from codegen.schedule.loops import Loop
-from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Joined, Schedule
 from codegen.schedule.shuffles import part_tables
 from codegen.schedule.transposed_nest import with_tables
@@ -34,7 +34,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
     elif scale > 1:
         source, target = source and source.unsigned, target.unsigned
     listed = [x.side for x in schedule.obeying(Table)]
-    loops = (_joined(box, x, scale, listed) for x in schedule.loops if x.name != "groups")
+    loops = (_joined(box, x, scale, listed) for x in schedule.loops)
     around = (_loop(box.axis(name), scale) for name in schedule.outer)
     nest = CopyNest(
         tuple(loops),
@@ -46,7 +46,7 @@ def make_nest(box: StridedBox, schedule: Schedule) -> CopyNest:
         box.entries,
         unit_bits,
     )
-    return shared_among_threads(with_tables(nest) if nest.transposes else nest)
+    return shared_among_threads(with_tables(nest) if nest.transposes or nest.staged else nest)
 
 
 def _loop(axis: Axis, scale: int) -> Loop:
@@ -91,8 +91,6 @@ def _with_table(box: StridedBox, schedule: Schedule, directive: Directive) -> Di
     match directive:
         case Table(side):
             return Table(side, _packed_lines(box, schedule, side))
-        case Groups():
-            return Groups(_row_groups(box, schedule))
         case Assemble():
             step, period = schedule.joined(directive.axis), schedule.joined("x")
             return replace(directive, tables=part_tables(box, period, step, directive))
@@ -105,17 +103,3 @@ def _packed_lines(box: StridedBox, schedule: Schedule, side: Side) -> OffsetTabl
     first = box.extents[long] * box.extents[short] * box.width // LINE_BYTES
     others = ((box.axis(name).extent, box.axis(name).stride(side)) for name in joined)
     return OffsetTable(((first, LINE_BYTES), *others))
-
-
-def _row_groups(box: StridedBox, schedule: Schedule) -> RowGroups:
-    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous.
-
-    Scratch has room for MOST_GROUPED rows.
-    """
-    columns, first = (box.extents[schedule.joined(name)[0]] for name in ("column", "row"))
-    run = -(-LINE_BYTES // box.width // first) * first
-    digits = box.digits(schedule.joined("groups")) or ((1, 0, 0),)
-    rows = columns * prod(n for n, _, _ in digits)
-    if rows > MOST_GROUPED:
-        raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
-    return RowGroups(digits, run)

@@ -11,14 +11,13 @@ from codegen.schedule.directives import (
     Assemble,
     Directive,
     Gather,
-    Groups,
     Parallel,
     Reorder,
     Table,
     Tile,
 )
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
-from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.staged_block import StagedBlock
 from codegen.support.dataclasses import dataclass
@@ -76,6 +75,9 @@ def parametrize_sizes(
     own = {x.axis: name for name, x in zip(names, nest.around, strict=True)}
     around = tuple(outer(own[x.axis], x) for x in nest.around)
     made = replace(_inner(size, nest, fixed), around=around)
+    if block := made.staged_block:
+        groups = tuple((own[axis], pitch) for axis, pitch in block.around)
+        made = replace(made, staged_block=replace(block, around=groups))
     tiles = (x for x in nest.obeying(Tile) if x.axis in own)
     own |= {x.index: replace(x, axis=own[x.axis]).index for x in tiles}
     directives = tuple(_at_run_time(size, directive, nest, own) for directive in nest.directives)
@@ -163,8 +165,6 @@ def _at_run_time(size: _Sizes, directive: Directive, nest: CopyNest, own: Mappin
         case Assemble():
             tables = OffsetTable(), OffsetTable()
             return replace(directive, steps=size("steps", directive.steps), tables=tables)
-        case Groups():
-            return Groups(RowGroups())
         case Parallel(loop):
             return Parallel(own.get(loop, loop))
         case Reorder(loops):

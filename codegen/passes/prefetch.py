@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from codegen.ir.nodes import Function
 from codegen.passes.prefetch_bytes import prefetch_bytes
-from codegen.passes.prefetch_drain import prefetch_chunk
 from codegen.passes.prefetch_entry import prefetch_entry
 from codegen.passes.prefetch_tile import prefetch_tile
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Prefetch
 
-FORMS = {"tile": prefetch_tile, "chunk": prefetch_chunk, "entry": prefetch_entry}
+FORMS = {"tile": prefetch_tile, "entry": prefetch_entry}
 """How the requests for a later iteration of a loop are made; of other loops by `prefetch_bytes`."""
 
 

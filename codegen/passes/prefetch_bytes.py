@@ -15,7 +15,6 @@ from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import ends
 from codegen.passes.sides import sides_of
-from codegen.passes.stage_rows import ROWS
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Assemble, Prefetch
 
@@ -24,10 +23,7 @@ RUN = 64
 
 
 def prefetch_bytes(function: Function, nest: CopyNest, how: Prefetch) -> Function:
-    """Request the source some bytes further on, after each super-vector or between runs of elements.
-
-    Rows that are packed together and go through scratch request the next chunk when they leave it.
-    """
+    """Request the source some bytes further on, after each super-vector or between runs of elements."""
     runs = not nest.lanes and not nest.obeying(Assemble)
     source = _views_of(function, "src")
 
@@ -38,11 +34,10 @@ def prefetch_bytes(function: Function, nest: CopyNest, how: Prefetch) -> Functio
             return _in_runs(node, nest, how) if node.index == how.loop else (node,)
         is_full = nest.transposes or node.step == nest.lanes.get(how.loop, node.step)
         found = [x for x in vector_loads(node.body) if x.array in source and is_full]
-        stores = [x for x in node.body if isinstance(x, Store)]
-        if not found or any(x.array == ROWS for x in stores):
+        if not found:
             return (node,)
         if isinstance(found[0].steps[0], Entries) and not nest.transposes:
-            (load,), (store,) = found, stores
+            (load,), (store,) = found, [x for x in node.body if isinstance(x, Store)]
             return _later_chunks(node, load, store, how)
         return (with_requests(node, *(_further(x, how) for x in found)),)
 

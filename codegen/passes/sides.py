@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import Groups
 from codegen.schedule.loops import Loop
 from codegen.support.dataclasses import dataclass
 
@@ -21,11 +20,6 @@ class Sides:
 
 def sides_of(nest: CopyNest) -> Sides:
     """Both sides where the statement is."""
-    return Sides("dst_at", "src_at") if nest.obeying(Groups) else outer_sides(nest)
-
-
-def outer_sides(nest: CopyNest) -> Sides:
-    """Both sides inside the loops that view them."""
     views = [x.axis for x in (*nest.around, *viewed(nest))]
     return Sides(f"dst_{views[-1]}", f"src_{views[-1]}") if views else first_sides(nest)
 

@@ -20,7 +20,7 @@ from codegen.passes.sides import sides_of
 from codegen.passes.stream_tiles import stream_tiles
 from codegen.passes.super_vectors import super_vector
 from codegen.schedule.copy_nest import CopyNest
-from codegen.schedule.directives import REST, Stage
+from codegen.schedule.directives import REST
 from codegen.schedule.loops import int_size
 
 
@@ -38,18 +38,17 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
              else: for x in 0..count: dst[x] = src[x]
 
     If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
-    lines. The rest goes through the cache. With a stage, the lines of `headed` leave scratch: see
-    `stage_rows`. The tiles of a transpose leave scratch in lines, or are streamed as in `stream_tiles`.
+    lines. The rest goes through the cache. Tiles of a transpose are streamed as in `stream_tiles`. Those of a
+    stage have left scratch in lines.
     """
-    if nest.transposes and nest.stream and not nest.staged:
-        return replace(function, body=stream_tiles(function.body, nest))
-    forms = [x for x in nest.obeying(Stream) if not (nest.obeying(Stage) and x.form == "headed")]
-    if nest.transposes or not nest.lanes:
+    if nest.staged or not nest.lanes:
         return function
+    if nest.transposes:
+        return replace(function, body=stream_tiles(function.body, nest)) if nest.stream else function
 
     def streamed(node: Statement) -> Body:
         if isinstance(node, For) and node.index == nest.loops[0].axis:
-            return _alternatives(node, nest, forms)
+            return _alternatives(node, nest, nest.obeying(Stream))
         return (node,)
 
     return replace(function, body=rewrite_body(function.body, streamed))

@@ -26,9 +26,9 @@ def tile(function: Function, schedule: Directed) -> Function:
                  for j in j_tile..min(j_tile + 64, m) step 16:  C[i, j] = A[i, j] [16]
 
     Loops over tiles carry the accumulators of a reduction from one tile to the next. Without tiles, loops are
-    interchanged: Reorder("j", "i"). In a transpose, ends of tiles have names, i_stop = min(i_tile + 8, n),
-    because later passes use them. A loop over tiles of a size that is an argument counts them, i_tile in
-    tiles.
+    interchanged: Reorder("j", "i"). Where blocks are transposed or staged, ends of tiles have names,
+    i_stop = min(i_tile + 8, n), because later passes use them. A loop over tiles of a size that is an
+    argument counts them, i_tile in tiles.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 
@@ -42,7 +42,9 @@ def tile(function: Function, schedule: Directed) -> Function:
         names = {x.index: fresh_name(x.index, taken) for x in group.tiles}
         held = [c.name for x in group.loops for c in x.carried if names]
         carried = {name: fresh_name(f"{name}.{group.tiles[-1].level}", taken) for name in held}
-        nest = _Nest(group, names, carried, bool(function.buffers) and schedule.transposes)
+        nest = _Nest(
+            group, names, carried, bool(function.buffers) and (schedule.transposes or schedule.staged)
+        )
         (made,) = nest.around(tiled(group.loops[-1].body))
         return made
 

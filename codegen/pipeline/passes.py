@@ -86,8 +86,7 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
-    from codegen.passes.stage_rows import stage_rows
-    from codegen.passes.stage_tiles import stage_tiles
+    from codegen.passes.stage import stage
     from codegen.passes.stream_lines import stream_lines
     from codegen.passes.tile import tile
     from codegen.passes.vectorize_axes import vectorize_axes
@@ -101,9 +100,8 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (run_rows, (Registers,)),
         (hoist_elements, (Registers,)),
         (peel_strips, (Tile, Registers)),
-        (stage_tiles, (Stage,)),
+        (stage, (Stage,)),
         (stream_lines, (Stream,)),
-        (stage_rows, (Stage,)),
         (lower_addresses, ()),
         (vectorize_axes, (Vectorize,)),
         (peel_tails, (Registers,)),

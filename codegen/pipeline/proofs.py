@@ -14,8 +14,7 @@ from codegen.ir.nodes import RESULTS, ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
 from codegen.runtime.loop_kernel import LoopKernel
-from codegen.schedule.copy_nest import group_table, offset_tables
-from codegen.schedule.offset_tables import GROUP_TABLE
+from codegen.schedule.copy_nest import offset_tables
 from codegen.schedule.segments import (
     BYTES,
     DST,
@@ -86,9 +85,6 @@ def given_of(launch: Launch) -> Given:
 def _tables(launch: Launch) -> dict[str, Table]:
     nest = launch.step.nest
     tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in offset_tables(nest).items()}
-    groups = group_table(nest)
-    if groups:
-        tables[GROUP_TABLE] = Listed(groups.offsets.ravel())
     match launch.calls:
         case TableCalls(reach=reach, bounds=bounds):
             for k, name in enumerate(OFFSET_ARGUMENTS[:2]):

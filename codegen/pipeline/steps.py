@@ -25,14 +25,13 @@ from codegen.schedule.choose import misaligned
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.copy_nest import (
     CopyNest,
-    group_table,
     kernel_name,
     offset_tables,
     structure_digest,
 )
 from codegen.schedule.directives import Gather, Prefetch, Vectorize
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
@@ -144,7 +143,6 @@ def first_arguments(nest: CopyNest) -> tuple[str, ...]:
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
         *offset_tables(nest),
-        *(GROUP_ARGUMENTS if group_table(nest) else ()),
         *(SEGMENT_ARGUMENTS if nest.obeying(Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
         *(PREFETCH_ARGUMENT for x in nest.obeying(Prefetch) if x.distance == PREFETCH_ARGUMENT),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.parametrize import axis_names
 from codegen.runtime.kernel import Kernel
-from codegen.schedule.copy_nest import CopyNest, group_table, offset_tables
+from codegen.schedule.copy_nest import CopyNest, offset_tables
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_RUN, GROUP_TABLE, Table
+from codegen.schedule.offset_tables import Table
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 
@@ -34,16 +34,12 @@ class Step:
     @property
     def numbers(self) -> dict[str, int]:
         """The arguments that the nest determines, addresses aside."""
-        groups = group_table(self.nest)
-        counts = {GROUP_COUNT: len(groups.offsets), GROUP_RUN: groups.run} if groups else {}
-        return {**dict(self.sizes), **counts}
+        return dict(self.sizes)
 
     @property
     def tables(self) -> dict[str, Table]:
         """The tables that belong to the nest, by the arguments that receive their addresses."""
-        groups = group_table(self.nest)
-        of_groups = {GROUP_TABLE: groups.offsets} if groups else {}
-        return {**of_groups, **{name: table.offsets for name, table in offset_tables(self.nest).items()}}
+        return {name: table.offsets for name, table in offset_tables(self.nest).items()}
 
     @property
     def scratch_bytes(self) -> int:

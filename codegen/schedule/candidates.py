@@ -89,7 +89,7 @@ def _inner_loops(box: StridedBox, first: Schedule, when: Conditions) -> Iterator
         if inner.joins_rows:
             column, row = (box.axis(inner.joined(name)[0]) for name in ("column", "row"))
             yield from _orders(box, packed_rows(box, column, row, inner.packed, ()), when)
-        if first.joined("groups"):
+        if first.staged and first.joins_rows:
             outer = outer_loops(box, inner.inner)
             yield loop_schedule(box, inner, outer, when, stream=True, grouped=False)
         for stream in (False, True):

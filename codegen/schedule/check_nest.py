@@ -19,7 +19,7 @@ from codegen.schedule.check_directives import (
     refuse_any,
 )
 from codegen.schedule.check_prefetches import check_prefetches
-from codegen.schedule.check_transpose import check_transpose, layers
+from codegen.schedule.check_transpose import check_parts, check_transpose, layers
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import (
     REST,
@@ -28,7 +28,6 @@ from codegen.schedule.directives import (
     Diagonal,
     Directive,
     Gather,
-    Groups,
     Parallel,
     Registers,
     Relax,
@@ -61,12 +60,12 @@ def check_nest(nest: CopyNest) -> None:
     _check_tiled_loops(nest)
     _check_order(nest)
     if nest.transposes:
-        others = CopyBlock, Table, Groups, Assemble, Gather, Request
+        others = CopyBlock, Table, Assemble, Gather, Request
         refuse_any(nest, others, "a transpose does not take {}")
         check_transpose(nest)
     else:
         refuse_any(nest, (Diagonal,), "{} needs blocks of rows and columns")
-        _check_staged_rows(nest)
+        _check_staged_parts(nest)
         _check_lanes(nest)
         _check_streamed_lanes(nest)
     check_prefetches(nest)
@@ -90,8 +89,8 @@ def _filled(nest: CopyNest) -> list[Directive]:
 
 def _check_tiled_loops(nest: CopyNest) -> None:
     """Only loops around one statement are tiled or reordered, and only those that a super-vector leaves."""
-    for alone in (x for x in nest.directives if isinstance(x, (Gather, Groups))):
-        refuse_any(nest, (Tile, Reorder), f"a copy with {type(alone).__name__} does not take {{}}")
+    if nest.obeying(Gather):
+        refuse_any(nest, (Tile, Reorder), "a copy with Gather does not take {}")
     for rows in nest.obeying(Assemble):
         for x in (x for x in nest.obeying(Tile) if x.axis in (loop.axis for loop in nest.loops)):
             if x.axis != rows.axis or int_size(x.size) % (rows.rows * int_size(rows.steps)):
@@ -123,18 +122,19 @@ def _check_order(nest: CopyNest) -> None:
         refuse(f"expected {' and '.join(['the outermost tiles', *layers(nest)])} first, got {order}", order)
 
 
-def _check_staged_rows(nest: CopyNest) -> None:
-    """Rows that are packed together go through scratch in chunks, which have lanes of all rows."""
+def _check_staged_parts(nest: CopyNest) -> None:
+    """Rows that are packed together go through scratch in parts, of which super-vectors have all rows."""
     for stage in nest.obeying(Stage):
         if len(nest.loops) != 2 or not nest.lanes or 8 * int_size(nest.loops[0].dst) != nest.target.bits:
             refuse(f"{stage} needs blocks of rows and columns", stage)
-        if stage.separate:
-            refuse(f"expected Stage() for packed rows, got {stage}", stage)
-        if "headed" not in [x.form for x in nest.obeying(Stream)]:
-            refuse('Stage needs Stream("headed")', stage)
-        for x in nest.obeying(Tile):
-            if x.axis in (loop.axis for loop in nest.loops):
-                refuse(f"a copy that stages packed rows does not take {x}", x)
+        row, column = nest.loops
+        if [x.form for x in nest.obeying(Stream)] != ["headed"]:
+            refuse('Stage needs Stream("headed")', first(nest, Stream) or stage)
+        if first(nest, Tail) != Tail(row.axis, "clamp"):
+            refuse(f'Stage needs Tail("{row.axis}", "clamp")', first(nest, Tail) or stage)
+        if not nest.tiles(row.axis) or nest.tiles(column.axis):
+            refuse(f'Stage needs tiles of {row.axis}, such as Tile("{row.axis}", 256)', stage)
+        check_parts(nest, stage)
 
 
 def _check_lanes(nest: CopyNest) -> None:

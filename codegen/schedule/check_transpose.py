@@ -80,13 +80,25 @@ def _check_stage(nest: CopyNest) -> None:
         if int_size(tile.size) < int_size(column.extent) and (over_layers or column.dst_table):
             refuse(f"expected tiles of all {column.extent} columns, got {tile}", tile)
         return
+    check_parts(nest, stage)
+
+
+def check_parts(nest: CopyNest, stage: Stage) -> None:
+    """Parts of result rows in scratch are full lines, and follow each other: see `row_buffers.drained`.
+
+    Raises:
+        ScheduleError: they are not, or do not.
+    """
+    row, order, width = nest.loops[-2], first(nest, Reorder), nest.target.bits // 8
+    tile = nest.tiles(row.axis)[0]
     if stage.separate:
         refuse(f"expected Stage() for tiles of rows, got {stage}", stage)
-    tile, order, width = nest.tiles("row")[0], first(nest, Reorder), nest.target.bits // 8
-    if int_size(nest.axis("row").extent) * width < LINE_BYTES:
+    if int_size(row.extent) * width < LINE_BYTES:
         refuse(f"expected Stage without tiles of result rows that are shorter than a line, got {tile}", tile)
-    if nest.outer[-1] != tile.index or len(nest.outer) == 1:
-        refuse(f"Stage needs {tile.index} as the last of several outer loops, got {order}", order)
+    if any(x.index in nest.in_block for x in nest.outer_tiles):
+        refuse(f"Stage needs {tile.index} as the last of the loops over tiles, got {order}", order)
+    if nest.lanes[row.axis] * width > LINE_BYTES:
+        refuse(f"Stage needs lanes of at most {LINE_BYTES // width} rows", first(nest, Vectorize))
     if int_size(tile.size) * width % LINE_BYTES:
         refuse(f"Stage needs tiles of full lines of {LINE_BYTES} bytes, got {tile}", tile)
 

@@ -7,17 +7,16 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
-from codegen.schedule.choose_directives import InnerLoops, elements, later_entries, packed_rows, staged_rows
+from codegen.schedule.choose_directives import InnerLoops, elements, later_entries
 from codegen.schedule.choose_inner import inner_loops, short_loops
-from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
+from codegen.schedule.choose_interleave import RowGroups, row_groups
 from codegen.schedule.choose_order import best_order, by_source, shared_first
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.conditions import DEFAULT_CONDITIONS, Conditions
-from codegen.schedule.directives import Groups, Reorder, Tile
+from codegen.schedule.directives import Prefetch, Reorder, Tile
 from codegen.schedule.machine import ALIAS_BYTES, NEVER_STREAM
-from codegen.schedule.offset_tables import RowGroups
-from codegen.schedule.schedule import MOST_LOOPS, STRIP, Cut, Joined, Schedule
+from codegen.schedule.schedule import MOST_LOOPS, Schedule
 from codegen.schedule.transpose_loops import crowding, shares_sets
 
 LONG_DIGIT = 1 << 13
@@ -90,15 +89,12 @@ def misaligned(schedule: Schedule, box: StridedBox, when: Conditions) -> Schedul
     """The schedule for a destination that does not begin a line; None if it is the same."""
     if schedule.transposes:
         return misaligned_transpose(schedule, box, when)
-    is_whole = not schedule.joined("groups") and not when.size
-    if not schedule.stream or schedule.packed != "src" or not is_whole:
+    inner = inner_loops(box, past_cache=True, on_lines=False)
+    if not schedule.stream or schedule.staged or inner is None or not inner.in_parts:
         return None
-    column, row = (box.axis(schedule.joined(name)[0]) for name in ("column", "row"))
-    joined = joined_axes(box, row, column, "src", past_cache=True, on_lines=False)
-    inner = packed_rows(box, column, row, "src", joined)
     outer = best_order(box, outer_loops(box, inner.inner), inner.inner)
     found = loop_schedule(box, inner, outer, when, stream=True, on_lines=False)
-    return found if found.joined("groups") else None
+    return found if found.staged else None
 
 
 def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
@@ -198,23 +194,27 @@ def loop_schedule(
     """
     strips = choose_copy_strips(box, inner, outer, when)
     in_strips = any(x.axis == inner.loops[0].name for x in strips.tiles)
-    directives = inner.directed(stream=stream, in_strips=in_strips)
-    loops, groups, together = inner.loops, None, None
-    around_inner, shared, cuts = strips.around, strips.shared, inner.cuts
-    if stream and inner.packed == "src" and when.size is None:
-        groups, together = grouped_axes(box, inner, outer, when.threads, on_lines=on_lines)
-        groups = () if groups and not grouped else groups
-    if groups is not None:
-        directives = *inner.directives, Groups(RowGroups()), *staged_rows(box.width)
-        loops = *loops, Joined("groups", groups)
-    if groups:
-        around_inner = shared = tuple(around(outer, groups, together))
-        cuts = (Cut(groups[-1], together, STRIP),) if together else ()
-    order = shared_first(around_inner, shared, when.threads)
-    over_strips = {x.index for x in strips.tiles}
-    if strips.tiles:
-        names = (*order, *(x.index for x in inner.obeying(Tile)), *(x.name for x in loops))
-        directives = *strips.tiles, Reorder(names), *directives
-    axes = tuple(name for name in order if name not in over_strips)
-    made = Schedule(axes, loops, directives, cuts, strips.sized)
+    directives, groups = inner.directed(stream=stream, in_strips=in_strips), RowGroups(strips.around)
+    staged = stream and not in_strips and bool(inner.in_parts) and not (on_lines and _fills_lines(box, inner))
+    if staged:
+        directives = tuple(x for x in inner.in_parts if not (strips.tiles and isinstance(x, Prefetch)))
+    own = [x for x in directives if isinstance(x, Tile)]
+    if staged and grouped and inner.joins_rows and not strips.tiles:
+        groups = row_groups(box, inner, own[0], outer, when.threads)
+    order = shared_first(groups.around, groups.around if groups.axes else strips.shared, when.threads)
+    tiles = *strips.tiles, *groups.tiles
+    if tiles or staged:
+        own += groups.strips
+        names = *order, *(x.index for x in own), *groups.axes, *(x.name for x in inner.loops)
+        others = (x for x in directives if not isinstance(x, Tile))
+        directives = *tiles, *own, Reorder(names), *others
+    over_tiles = {x.index for x in tiles}
+    axes = *(name for name in order if name not in over_tiles), *groups.axes
+    made = Schedule(axes, inner.loops, directives, inner.cuts, strips.sized)
     return replace(made, directives=(*directives, *later_entries(box, made)))
+
+
+def _fills_lines(box: StridedBox, inner: InnerLoops) -> bool:
+    """Whether all rows of the destination begin lines if the first one does."""
+    steps = (x.dst for x in box.axes if x.name not in inner.loops[0].axes)
+    return all(step * box.unit_bits % (8 * LINE_BYTES) == 0 for step in steps)

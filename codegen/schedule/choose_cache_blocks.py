@@ -71,7 +71,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     others at 0.3 to 2.5, in blocks at 0.05 to 0.7, also those whose source rows share cache sets (Zen 4,
     2026-11).
     """
-    if schedule.stream and schedule.staged:
+    if schedule.stream and schedule.transposes and schedule.staged:
         tile = StagedTraffic.of(box, schedule)
         return tile.has_narrow_parts(past_cache=past_cache) or (past_cache and tile.has_short_runs(short))
     if not schedule.packed or not schedule.stream or schedule.joins_rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 from math import prod
 
-from codegen.ir.strided_box import Axis, StridedBox
+from codegen.ir.strided_box import Axis, StridedBox, strip_axis
 from codegen.schedule.choose_directives import InnerLoops
 from codegen.schedule.choose_interleave import strip_of_joined
 from codegen.schedule.conditions import LOOPS_END, Conditions
@@ -96,11 +96,6 @@ def _rows(outer: list[Axis], wanted: int) -> tuple[Axis | None, int, int, str]:
         found, rows, count = loop, wanted, count * min(wanted, loop.extent)
         wanted = -(-wanted // loop.extent)
     return found, rows, count, LOOPS_END if wanted > 1 else ""
-
-
-def strip_axis(axis: Axis, size: int, name: str) -> Axis:
-    """The axis over the strips of an axis, of which the last one may be shorter."""
-    return Axis(name, -(-axis.extent // size), axis.src * size, axis.dst * size)
 
 
 def _strip(box: StridedBox, inner: InnerLoops, elements: int | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from codegen.ir.element_types import INTEGER_TYPES
 from codegen.ir.instructions import instruction
@@ -26,7 +27,6 @@ from codegen.schedule.directives import (
 from codegen.schedule.limits import (
     PACKED_SHORT_BYTES,
     REVERSAL_STREAMED_BYTES,
-    ROW_BUFFER_BYTES,
     RUN_LONG_BYTES,
     RUN_SHORT_BYTES,
     SMALL_LEAST_COLUMNS,
@@ -52,6 +52,12 @@ PACKED_PREFETCH_BYTES = 1024
 PREFETCH_COLUMNS = 256
 """The same for packed columns, in columns."""
 
+ROW_BUFFER_BYTES = 512
+"""Rows shorter than this lose more at both ends than full lines gain."""
+
+ROW_PART_BYTES = 256
+"""Bytes of each result row in scratch at one time."""
+
 LINES = Vectorize((("x", LINE_BYTES),))
 """Lines of bytes."""
 
@@ -66,7 +72,7 @@ class InnerLoops(Looped):
     long       the axis that strips cut, if there is one
     unit       strips have a multiple of so many of its iterations
     cuts       as in a schedule: packed elements are cut into bytes
-    in_chunks  how lines that are streamed go through scratch, and their requests
+    in_parts   directives instead, if rows that are streamed begin inside lines: they go through scratch
     """
 
     loops: tuple[Joined, ...]
@@ -75,17 +81,17 @@ class InnerLoops(Looped):
     long: str | None = None
     unit: int = 1
     cuts: tuple[Cut, ...] = ()
-    in_chunks: tuple[Directive, ...] = ()
+    in_parts: tuple[Directive, ...] = ()
 
     def directed(self, *, stream: bool, in_strips: bool = False) -> tuple[Directive, ...]:
         """The directives; a loop that streams lines copies no blocks, and has requests of its own.
 
-        Strips are too short for blocks, and for chunks in scratch.
+        Strips are too short for blocks.
         """
         if not stream:
             return tuple(x for x in self.directives if not (in_strips and isinstance(x, CopyBlock)))
         kept = (x for x in self.directives if not isinstance(x, (CopyBlock, Prefetch)))
-        return *kept, *self.streams, *(() if in_strips else self.in_chunks)
+        return *kept, *self.streams
 
 
 def chunks(box: StridedBox, axes: tuple[str, ...]) -> InnerLoops:
@@ -155,8 +161,8 @@ def packed_rows(
 ) -> InnerLoops:
     """A few rows that are packed together on one side: blocks of a line of each, then narrower ones.
 
-    Deinterleaved rows that do not begin lines go through scratch, unless they are short. If all rows fit in a
-    block, they fill lines one after the other.
+    Parts of deinterleaved rows that do not begin lines go through scratch. If all rows fit in a block, they
+    fill lines one after the other.
 
     joined  digits that follow the long one. The packed side, where they leave gaps between lines, has a table
             of the lines' offsets then; each row has a line or more
@@ -167,9 +173,12 @@ def packed_rows(
     last = joined[-1] if joined else long.name
     if joined:
         lanes = Vectorize(((names[0], LINE_BYTES // box.width), (names[1], short.extent)))
-        how = lanes, Tail(names[0], "clamp"), Table("dst" if packed == "dst" else "src", OffsetTable())
+        table = Table("dst" if packed == "dst" else "src", OffsetTable())
         streams = (Stream("full" if packed == "dst" else "begun"),)
-        return InnerLoops(loops, how, streams, last, least_block(short.extent, box.width))
+        parts = _in_parts(box, loops, lanes, table) if packed == "src" else ()
+        unit = least_block(short.extent, box.width)
+        clamped = lanes, Tail(names[0], "clamp"), table
+        return InnerLoops(loops, clamped, streams, last, unit, in_parts=parts)
     count, size = short.extent, long.extent * box.width
     shapes = instruction("interleaved").shapes[8 * box.width]
     in_lines = packed == "src" and column.dst == size and count * size % LINE_BYTES == 0
@@ -178,19 +187,21 @@ def packed_rows(
         whole = Vectorize(((names[0], long.extent), (names[1], count)))
         return InnerLoops(loops, (whole,), (Stream("full"),), last, long.extent)
     line, *narrower = (columns for rows, columns in shapes if rows == count)
-    staged = _staged(box.width) if packed == "src" else ()
-    lines = Vectorize(((names[0], line), (names[1], count))), Tail(names[0], "shift", (*narrower, 1))
-    return InnerLoops(loops, lines, (Stream("begun"),), last, unit, in_chunks=staged)
+    lanes = Vectorize(((names[0], line), (names[1], count)))
+    parts = _in_parts(box, loops, lanes, Prefetch("tile", 1)) if packed == "src" else ()
+    how = lanes, Tail(names[0], "shift", (*narrower, 1))
+    return InnerLoops(loops, how, (Stream("begun"),), last, unit, in_parts=parts)
 
 
-def staged_rows(width: int) -> tuple[Directive, ...]:
-    """Rows that begin inside lines go through scratch, unless they are short."""
-    return Stream("headed", ROW_BUFFER_BYTES // width), Stage()
-
-
-def _staged(width: int) -> tuple[Directive, ...]:
-    """The same; the next chunk is requested when one leaves scratch."""
-    return *staged_rows(width), Prefetch("chunk", 1)
+def _in_parts(
+    box: StridedBox, loops: tuple[Joined, ...], lanes: Vectorize, other: Directive
+) -> tuple[Directive, ...]:
+    """The directives of rows whose parts go through scratch, unless they are short; and another one."""
+    row, width = loops[0], box.target.bits // 8
+    if prod(box.axis(name).extent for name in row.axes) * width < ROW_BUFFER_BYTES:
+        return ()
+    tile = Tile(row.name, ROW_PART_BYTES // width)
+    return tile, Stage(), Stream("headed"), lanes, Tail(row.name, "clamp"), other
 
 
 def small_blocks(box: StridedBox, column: str, row: str) -> InnerLoops:
@@ -238,9 +249,9 @@ def code_columns(box: StridedBox, packed: Axis, column: Axis) -> InnerLoops:
     """The same in columns that follow each other on both sides."""
     packs, (_, few, many) = box.target.bits < 8, COLUMNS
     distance = PREFETCH_COLUMNS * (1 if packs else packed.extent * min(box.source_width, box.width) // 8)
-    staged = () if packs else _staged(1)
     lanes = Vectorize((("x", many), ("code", packed.extent)))
-    how = lanes, Tail("x", "clamp", sizes=(few, 1))
-    streams: tuple[Directive, ...] = (Stream("begun"), *staged, Prefetch("x", distance))
     loops = Joined("x", (column.name,)), Joined("code", (packed.name,))
-    return InnerLoops(loops, how, streams, column.name, few)
+    parts = () if packs else _in_parts(box, loops, lanes, Prefetch("tile", 1))
+    how = lanes, Tail("x", "clamp", sizes=(few, 1))
+    streams = Stream("begun"), Prefetch("x", distance)
+    return InnerLoops(loops, how, streams, column.name, few, in_parts=parts)

@@ -31,8 +31,11 @@ CHUNKED_BYTES = 1 << 17
 """Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""
 
 
-def inner_loops(box: StridedBox, *, past_cache: bool) -> InnerLoops | None:
-    """The inner loops that move the widest registers; None if registers transpose blocks."""
+def inner_loops(box: StridedBox, *, past_cache: bool, on_lines: bool = True) -> InnerLoops | None:
+    """The inner loops that move the widest registers; None if registers transpose blocks.
+
+    `on_lines` says whether the destination begins a line.
+    """
     if box.unit_bits == 1:
         return _packed_loops(box)
     width, row, column = box.width, box.contiguous("dst"), box.contiguous("src")
@@ -46,10 +49,14 @@ def inner_loops(box: StridedBox, *, past_cache: bool) -> InnerLoops | None:
         if row and is_reversed and not axes and takes("reversed_elements", 8 * width):
             return _reversed_runs(box, row)
         return chunks(box, axes) if axes else elements(box)
-    return run(box, row) if row is column else _packed_rows(box, row, column, past_cache=past_cache)
+    if row is column:
+        return run(box, row)
+    return _packed_rows(box, row, column, past_cache=past_cache, on_lines=on_lines)
 
 
-def _packed_rows(box: StridedBox, row: Axis, column: Axis, *, past_cache: bool) -> InnerLoops | None:
+def _packed_rows(
+    box: StridedBox, row: Axis, column: Axis, *, past_cache: bool, on_lines: bool
+) -> InnerLoops | None:
     """Rows that registers interleave, because one side packs a few of them together; None for others."""
     packed: PackedSide = ""
     if takes(f"deinterleaved_{row.extent}", 8 * box.width) and column.dst == row.extent * box.width:
@@ -59,7 +66,7 @@ def _packed_rows(box: StridedBox, row: Axis, column: Axis, *, past_cache: bool) 
     if not packed:
         return None
     long, short = (column, row) if packed == "dst" else (row, column)
-    joined = joined_axes(box, long, short, packed, past_cache=past_cache)
+    joined = joined_axes(box, long, short, packed, past_cache=past_cache, on_lines=on_lines)
     return packed_rows(box, column, row, packed, joined)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TypeAlias
 
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.schedule.offset_tables import MOST_GROUPED
-from codegen.schedule.schedule import STRIP, Looped
+from codegen.ir.strided_box import Axis, Side, StridedBox, strip_axis
+from codegen.schedule.directives import Tile
+from codegen.schedule.loops import int_size
+from codegen.schedule.schedule import Looped
+from codegen.schedule.staged_block import MOST_GROUPED
+from codegen.support.dataclasses import dataclass
 
 SHORT_ROW_BYTES = 64
 """Rows up to this length are joined: separately, they are read or written in parts of a line."""
@@ -24,8 +26,6 @@ MOST_LINES = 1 << 15
 """Maximum number of packed lines in one table: 256 KiB."""
 
 PAGE_BYTES = 4096
-
-Groups: TypeAlias = tuple[tuple[str, ...] | None, int | None]
 
 
 def joined_axes(
@@ -60,48 +60,49 @@ def joined_axes(
     return tuple(x.name for x in joined) if total * width >= LINE_BYTES else ()
 
 
-def grouped_axes(
-    box: StridedBox, inner: Looped, outer: list[Axis], threads: int, *, on_lines: bool = True
-) -> Groups:
-    """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The groups of packed rows whose parts are in scratch at one time, so that the source is read in order.
 
-    With these digits inside, the source is read in order. `together` iterations of the last digit
-    fit in the buffer; None means all of them. `groups` is None if result rows are aligned and need no buffer,
-    and empty if the loops outside would be too few for the threads.
-
-    `on_lines` says whether the destination begins a line. If it doesn't, the schedule is the alternative of
-    one launch, so it has to be one launch as well: no iterations of the last digit are left over.
+    around  the loops around them, outermost first, with that over the tiles of an axis of the groups
+    axes    the loops over the groups, outermost first; none if there is one group
+    tiles   of the outermost of them, if scratch has no room for all of its iterations
+    strips  of the rows that are contiguous in the source
     """
-    (columns,), (_, *joined) = inner.joined("column"), inner.joined("row")
-    if box.source is None or not joined or (on_lines and box.axis(columns).dst % LINE_BYTES == 0):
-        return None, None
+
+    around: tuple[Axis, ...]
+    axes: tuple[str, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    strips: tuple[Tile, ...] = ()
+
+
+def row_groups(box: StridedBox, inner: Looped, part: Tile, outer: list[Axis], threads: int) -> RowGroups:
+    """The groups of the digits of `outer` between the packed lines of a row, as many as scratch has room for.
+
+    There is one group if the loops outside would be too few for the threads.
+
+    part  the tile of rows that is in scratch at one time
+    """
+    (columns,), (row, *joined) = inner.joined("column"), inner.joined("row")
     step, rows = abs(box.axis(joined[0]).src), box.axis(columns).extent
-    groups: list[str] = []
-    together: int | None = None
+    around, axes, tiles = [*outer], list[str](), tuple[Tile, ...]()
     for loop in sorted(outer, key=lambda x: abs(x.src)):
-        room, extent = MOST_GROUPED // rows, loop.extent
-        if not on_lines:
-            room = max((n for n in range(1, room + 1) if extent % n == 0), default=0)
-        if abs(loop.src) >= step or room < 2:
+        room = MOST_GROUPED // rows
+        if abs(loop.src) >= step or room < 2 or tiles:
             break
-        groups.append(loop.name)
-        rows *= extent
-        if extent > room:
-            together = room
-            break
-    left = prod(x.extent for x in around(outer, tuple(groups), together))
-    return ((), None) if 1 < threads > left // 2 else (tuple(groups), together)
-
-
-def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> list[Axis]:
-    """The loops that remain outside the groups; the last group has blocks of `together`, if given."""
-    out = []
-    for loop in outer:
-        if groups and loop.name == groups[-1] and together:
-            out.append(Axis(STRIP, loop.extent // together, loop.src * together, loop.dst * together))
-        elif loop.name not in groups:
-            out.append(loop)
-    return out
+        axes.insert(0, loop.name)
+        rows *= loop.extent
+        if loop.extent > room:
+            tiles = (Tile(loop.name, room),)
+            around[around.index(loop)] = strip_axis(loop, room, tiles[0].index)
+        else:
+            around.remove(loop)
+    if not axes or 1 < threads > prod(x.extent for x in around) // 2:
+        return RowGroups(tuple(outer))
+    line, first = LINE_BYTES // box.width, box.axis(row).extent
+    run = -(-line // first) * first // line * line
+    strips = (Tile(part.axis, run, "strip"),) if run < int_size(part.size) else ()
+    return RowGroups(tuple(around), tuple(axes), tiles, strips)
 
 
 def least_block(rows: int, width: int) -> int:

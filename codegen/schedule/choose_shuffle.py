@@ -10,8 +10,7 @@ import numpy as np
 
 from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose_copy_strips import strip_axis
+from codegen.ir.strided_box import Axis, StridedBox, strip_axis
 from codegen.schedule.choose_interleave import least_block
 from codegen.schedule.choose_order import shared_first
 from codegen.schedule.conditions import Conditions

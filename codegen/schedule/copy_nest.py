@@ -16,7 +16,6 @@ from codegen.schedule.directives import (
     Directed,
     Directive,
     Gather,
-    Groups,
     Parallel,
     Request,
     Table,
@@ -25,12 +24,10 @@ from codegen.schedule.directives import (
 )
 from codegen.schedule.loops import LaneReads, Loop, Size, int_size
 from codegen.schedule.offset_tables import (
-    GROUP_TABLE,
     LINE_TABLE,
     OFFSET_TABLES,
     PART_TABLES,
     OffsetTable,
-    RowGroups,
 )
 from codegen.schedule.segments import SEGMENT_TABLES
 from codegen.schedule.staged_block import StagedBlock
@@ -91,10 +88,22 @@ class CopyNest(Directed):
 
     @property
     def outer(self) -> tuple[str, ...]:
-        """The loops over the outermost tiles, and the outer loops without tiles, in order."""
-        outer = [x.axis for x in self.around]
-        found = {*(x.index for x in self.outer_tiles), *(axis for axis in outer if not self.tiles(axis))}
-        return tuple(name for name in self.order or outer if name in found)
+        """The loops over the outermost tiles, and the outer loops without tiles, in order.
+
+        Of parts of rows that go through scratch, the loop over them is the last; others fill a block.
+        """
+        axes = [x.axis for x in self.around]
+        found = {*(x.index for x in self.outer_tiles), *(axis for axis in axes if not self.tiles(axis))}
+        outer = tuple(name for name in self.order or axes if name in found)
+        rows = next(iter(self.lanes), "") if self.staged else ""
+        last = next((outer.index(x.index) for x in self.tiles(rows) if x.index in outer), len(outer))
+        return outer[: last + 1]
+
+    @property
+    def in_block(self) -> tuple[str, ...]:
+        """The loops that fill one block of a stage: those inside the last of the outer ones."""
+        last = self.outer[-1] if self.staged and self.outer else ""
+        return self.order[self.order.index(last) + 1 :] if last in self.order else ()
 
     @property
     def shareable(self) -> tuple[str, ...]:
@@ -249,15 +258,9 @@ def offset_tables(nest: CopyNest) -> dict[str, OffsetTable]:
     return {name: step for name, step in steps.items() if step is not None}
 
 
-def group_table(nest: CopyNest) -> RowGroups | None:
-    """The table of row groups that a kernel reads, or None."""
-    return next((x.groups for x in nest.obeying(Groups)), None)
-
-
 def table_arguments(nest: CopyNest) -> frozenset[str]:
     """The arguments of a nest's kernel that are addresses of tables of 64-bit integers."""
     names = {*offset_tables(nest)}
     names |= {*OFFSET_TABLES} if nest.entries else set()
-    names |= {GROUP_TABLE} if group_table(nest) else set()
     names |= {*SEGMENT_TABLES} if nest.obeying(Gather) else set()
     return frozenset(names)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import Side
 from codegen.schedule.loops import Size
-from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
 from codegen.support.dataclasses import as_call, dataclass
 
@@ -81,8 +81,8 @@ class Stage:
     """Tiles go through a block of scratch, from which full lines are stored wherever result rows begin.
 
     The `StagedBlock` of the nest says where they lie there. If tiles have parts of result rows, the innermost
-    loop over tiles is that of rows. Without tiles of rows, they have complete ones. Rows that are packed
-    together in the source go through scratch in chunks.
+    loop over tiles is that of rows. Without tiles of rows, they have complete ones. Loops inside those over
+    tiles fill one block, and leave it in the order of the destination.
 
     separate  whether each column of a register block of complete rows has its own address, and not one from
               the columns before it
@@ -204,16 +204,6 @@ class Assemble:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Move several groups of rows together; tables hold where each begins on both sides."""
-
-    groups: RowGroups
-
-    def __str__(self) -> str:
-        return "Groups()"
-
-
-@dataclass(frozen=True, slots=True)
 class CopyBlock:
     """Copy a run of this many bytes or more by the instruction `copy_block`, which is memcpy."""
 
@@ -227,10 +217,9 @@ class Prefetch:
     """Request the lines that a later iteration of a loop reads, while this one runs.
 
     loop      a loop of super-vectors or elements; "entry" for the entries of tables; "tile" for all loops
-              over tiles, and "chunk" for rows that go through scratch: the next one is requested while lines
-              of this one are stored
-    distance  from one to the other: entries, one tile or chunk, or bytes of the source in other loops; the
-              name of the argument if each call passes it
+              over tiles: the next one is requested while lines of this one are stored
+    distance  from one to the other: entries, one tile, or bytes of the source in other loops; the name of the
+              argument if each call passes it
     chunks    the distance in chunks of a table, which counts instead if it has more of them; 0 for none
     """
 
@@ -279,7 +268,6 @@ Directive: TypeAlias = (
     | LanesBeyond
     | Table
     | Assemble
-    | Groups
     | CopyBlock
     | Prefetch
     | Gather
@@ -315,13 +303,13 @@ class Directed:
 
     @property
     def staged(self) -> bool:
-        """Whether tiles of a transpose go through a block of scratch."""
-        return self.transposes and bool(self.obeying(Stage))
+        """Whether tiles go through a block of scratch."""
+        return bool(self.obeying(Stage))
 
     @property
     def stages_rows(self) -> bool:
-        """Whether they do with complete result rows."""
-        return self.staged and not self.tiles("row")
+        """Whether tiles of a transpose do with complete result rows."""
+        return self.transposes and self.staged and not self.tiles("row")
 
     @property
     def transposes(self) -> bool:

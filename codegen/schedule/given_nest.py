@@ -16,7 +16,6 @@ from codegen.schedule.directives import (
     Prefetch,
     Reorder,
     Request,
-    Stage,
     Tail,
     Tile,
     Vectorize,
@@ -61,7 +60,7 @@ def given_nest(nest: CopyNest, text: str) -> CopyNest:
             refuse(f"this copy needs {such}{lanes or 'no Vectorize'}, got {got or 'none'}", got)
         _check_choices(made, nest)
         check_nest(made)
-        made = with_tables(made) if made.transposes else made
+        made = with_tables(made) if made.transposes or made.staged else made
         check_scratch(made)
     return made
 
@@ -95,10 +94,14 @@ def _check_choices(made: CopyNest, nest: CopyNest) -> None:
         match x:
             case Vectorize(pairs):
                 taken = _has_powers(count for axis, count in pairs if count != nest.lanes[axis])
+            case Tail() | Stream() if made.staged:
+                pass  # `check_nest` knows what a stage needs
+            case Tail(sizes=sizes) if nest.staged:
+                taken = sizes[-1:] == (1,) and _has_powers(sizes[:-1])
+            case Stream(form) if nest.staged:
+                taken = form == "begun"
             case Tail(axis):
                 taken = _replaces(x, nest.tail(axis))
-            case Stream("headed") if nest.obeying(Stage):
-                taken = x in own and bool(made.obeying(Stage))
             case Stream(form):
                 taken = x in own or (is_run and form in ("full", "headed"))
         if not taken:

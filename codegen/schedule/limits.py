@@ -18,9 +18,6 @@ PACKED_SHORT_BYTES = 256
 REVERSAL_STREAMED_BYTES = 256
 """Shorter runs lose more at unaligned ends than streaming gains."""
 
-ROW_BUFFER_BYTES = 512
-"""Rows shorter than this lose more at both ends than full lines gain."""
-
 MOVE_PREFETCH_INTERVALS = {64: 1, 32: 2, 16: 2}
 """One in this many moves prefetches its source; one of each block if moves are narrower.
 

@@ -8,17 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.strided_box import Digit
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
 
 Table: TypeAlias = NDArray[np.int64]
-
-MOST_GROUPED = 32
-"""Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
-
-CHUNK_BYTES = 256
-"""Bytes of each result row in scratch at one time; there may be less than a line more."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +38,6 @@ class OffsetTable:
         return _repeated(offsets, self.more)
 
 
-@dataclass(frozen=True)
-class RowGroups:
-    """The offsets of groups of packed rows that are deinterleaved at the same time.
-
-    digits  (count, source stride, destination stride), most minor first; empty if a run-time table holds the
-            offsets
-    run     elements of a row that are contiguous in the source, at least a line
-    """
-
-    digits: tuple[Digit, ...] = ()
-    run: int = 0
-
-    def __str__(self) -> str:
-        return " x ".join(f"{count} at {src} to {dst}" for count, src, dst in self.digits) or "by a table"
-
-    @lazy
-    def offsets(self) -> Table:
-        """(source, destination) of each group."""
-        return np.stack([_joined([(n, d[k]) for n, *d in self.digits]) for k in (0, 1)], axis=1)
-
-
 def _joined(digits: list[tuple[int, int]]) -> Table:
     offsets = np.zeros(1, np.int64)
     for extent, stride in digits:
@@ -85,9 +57,6 @@ LINE_TABLE = "line_offsets"
 
 PART_TABLES = PART_OFFSETS, PART_ORDERS = "part_offsets", "part_orders"
 """The arguments of a kernel for parts of the source: where each begins, and the orders of their bytes."""
-
-GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_RUN = "group_offsets", "group_count", "group_run"
-"""The arguments of a kernel for row groups, the table of their offsets first."""
 
 PREFETCH_ARGUMENT, ENTRIES_ARGUMENT = "prefetch_distance", "prefetch_entries"
 """The arguments of a kernel for distances of prefetches that calls pass: in bytes, and in entries."""

@@ -15,7 +15,6 @@ from codegen.schedule.directives import (
     Assemble,
     Directive,
     Gather,
-    Groups,
     Reorder,
     Table,
     Vectorize,
@@ -25,7 +24,7 @@ from codegen.support.errors import ScheduleError, pointed
 DIRECTIVES: dict[str, Any] = {each.__name__: each for each in KINDS}
 """All directives, by name."""
 
-HELD = (Assemble, Gather, Groups, Table)
+HELD = (Assemble, Gather, Table)
 """Directives that hold what their text does not say."""
 
 MOST_CHARACTERS = 1000

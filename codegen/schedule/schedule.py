@@ -21,9 +21,6 @@ PackedSide: TypeAlias = Side | Literal[""]
 MOST_LOOPS = 6
 """The most outer loops of a nest. More digits become tables of offsets."""
 
-STRIP = "strip"
-"""The axis over the blocks of an axis of which only some groups of rows move together."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -32,9 +29,6 @@ class Cut:
     axis: str
     block: int
     outer: str
-
-    def __str__(self) -> str:
-        return f"strips of {self.block} of {self.axis}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +92,7 @@ class Schedule(Looped):
     """How one nest runs. Its text leaves out the directives, which the text of the nest has.
 
     outer       the axes of the box that remain loops, outermost first
-    loops       the inner loops, outermost first. If the directive Groups is among those below, "groups" is no
-                loop: it names the axes of the groups that move together
+    loops       the inner loops, outermost first
     directives  how the loops run; `make_nest` fills their tables
     cuts        the axes that are split first
     sized       what became of the caller's size of super-vectors; "" without one
@@ -169,7 +162,6 @@ class Schedule(Looped):
     def __str__(self) -> str:
         if self.given:
             return "the given schedule"
-        cuts = (x for x in self.cuts if x.outer in self.outer)
-        parts = [f"outer {' '.join(self.outer) or 'none'}", *map(str, self.loops), *map(str, cuts)]
+        parts = [f"outer {' '.join(self.outer) or 'none'}", *map(str, self.loops)]
         parts += ["bytes of elements"] * self.in_bytes + ["long digits split"] * self.split
         return " | ".join([*parts, *filter(None, [self.sized])])

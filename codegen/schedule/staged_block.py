@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
@@ -14,6 +15,10 @@ STAGED_OFFSETS, RUN_OFFSETS, STAGED_RUN_OFFSETS = "staged_offsets", "run_offsets
 """The arguments of a kernel for the tables of a block: its columns, and its runs on both sides."""
 
 
+MOST_GROUPED = 32
+"""The most parts of result rows in a block of several groups: it takes a third of the first cache."""
+
+
 @dataclass(frozen=True, slots=True)
 class StagedBlock:
     """Where columns lie in a block, and which runs leave it. The first run begins after a spare line.
@@ -23,6 +28,7 @@ class StagedBlock:
     size_bytes   of the block: registers may write a line beyond the last run
     runs         the offsets of runs in the destination; None if their columns are steps apart on both sides
     staged_runs  the offsets of the same runs in the block
+    around       other loops whose iterations have runs of their own, and the bytes from one to the next
     """
 
     pitch: Size | OffsetTable
@@ -30,6 +36,17 @@ class StagedBlock:
     size_bytes: Size
     runs: OffsetTable | None = None
     staged_runs: OffsetTable | None = None
+    around: tuple[tuple[str, Size], ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether each column is a run."""
+        return self.run_columns == 1 and self.runs is None
+
+    @property
+    def pitches(self) -> dict[str, Size]:
+        """The bytes from one iteration of another loop to the next."""
+        return dict(self.around)
 
     @property
     def tables(self) -> dict[str, OffsetTable]:
@@ -72,6 +89,20 @@ def staged_block(
     runs = runs or [(1, 0, 0)]
     on_both = (OffsetTable(tuple((n, d) for n, d, _ in runs)), OffsetTable(tuple((n, p) for n, _, p in runs)))
     return StagedBlock(OffsetTable(tuple(columns)), together, size_bytes, *on_both)
+
+
+def grouped_block(block: StagedBlock, columns: int, groups: Sequence[tuple[str, int]]) -> StagedBlock:
+    """The block with the columns of several groups: (loop, iterations in the block), outermost first.
+
+    Those of 0 iterations are around the block. Blocks of groups have one size, so that they share kernels.
+    """
+    assert isinstance(block.pitch, int), "columns of parts of rows are steps apart"
+    pitch, around = block.pitch, list[tuple[str, Size]]()
+    for axis, count in reversed([x for x in groups if x[1]]):
+        around.insert(0, (axis, columns * pitch))
+        columns *= count
+    size_bytes = max(columns, MOST_GROUPED) * pitch + 2 * LINE_BYTES if around else block.size_bytes
+    return replace(block, size_bytes=size_bytes, around=tuple(around))
 
 
 def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:

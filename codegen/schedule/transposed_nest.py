@@ -1,4 +1,4 @@
-"""Give the nest of a transpose what its directives need: tables, a block, and the lanes that may be read."""
+"""Give a nest what its blocks of rows and columns need: tables, scratch, and the lanes that may be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.lane_reads import lane_reads
 from codegen.schedule.loops import LaneReads, Loop, int_size
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.staged_block import StagedBlock, staged_block
+from codegen.schedule.staged_block import StagedBlock, grouped_block, staged_block
 
 
 def with_tables(nest: CopyNest) -> CopyNest:
@@ -18,6 +18,9 @@ def with_tables(nest: CopyNest) -> CopyNest:
     Tiles with complete result rows have a table of rows: registers may have more than the box, and requests
     for the next tile look for rows after the last one.
     """
+    block = _staged_block(nest) if nest.staged else None
+    if not nest.transposes:
+        return replace(nest, staged_block=block)
     _check_blocks(nest)
     row = nest.axis("row")
     if row.src_table or nest.stages_rows:
@@ -27,7 +30,7 @@ def with_tables(nest: CopyNest) -> CopyNest:
     return replace(
         nest,
         loops=loops,
-        staged_block=_staged_block(nest) if nest.staged else None,
+        staged_block=block,
         reads=_lane_reads(nest) if nest.short else None,
     )
 
@@ -41,16 +44,23 @@ def _more_rows(nest: CopyNest, rows: int) -> int:
 
 
 def _staged_block(nest: CopyNest) -> StagedBlock:
-    """A block of a tile's columns and layers; a part of a row is a run of its own."""
-    column, width = nest.axis("column"), nest.target.bits // 8
-    tall, wide = nest.tiles("row"), nest.tiles("column")
-    columns = int_size(wide[0].size) if wide else nest.lanes["column"]
+    """A block of a tile's columns, layers and groups of rows; a part of a row is a run of its own."""
+    (row, column), width = nest.loops[-2:], nest.target.bits // 8
+    tall, wide = nest.tiles(row.axis), nest.tiles(column.axis)
+    columns = int_size(wide[0].size) if wide else nest.lanes[column.axis]
     if tall:
-        return staged_block(int_size(tall[0].size) * width, [(columns, 0)])
-    rows, digits = int_size(nest.axis("row").extent), _digits(column, "dst")
+        block = staged_block(int_size(tall[0].size) * width, [(columns, 0)])
+        return grouped_block(block, columns, [(x.axis, _in_block(nest, x)) for x in nest.around])
+    rows, digits = int_size(row.extent), _digits(column, "dst")
     digits = [(columns, digits[0][1])] if columns < int_size(column.extent) else digits
     layers = [(int_size(x.size), int_size(nest.axis("layer").dst)) for x in nest.tiles("layer")]
     return staged_block(rows * width, digits, layers, in_order=rows < nest.lanes["row"])
+
+
+def _in_block(nest: CopyNest, x: Loop) -> int:
+    """The iterations of an outer loop that a block has; 0 of those around it."""
+    size = next((tile.size for tile in nest.tiles(x.axis)), x.extent)
+    return int_size(size) if x.axis in nest.in_block else 0
 
 
 def _lane_reads(nest: CopyNest) -> LaneReads:

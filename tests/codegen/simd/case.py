@@ -19,8 +19,7 @@ from codegen.runtime.copy_calls import (
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
-from codegen.schedule.copy_nest import group_table, offset_tables
-from codegen.schedule.offset_tables import GROUP_TABLE
+from codegen.schedule.copy_nest import offset_tables
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
 from tests.tools.guard import Guarded
 
@@ -147,9 +146,6 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     if name in OFFSET_ARGUMENTS[:2]:
         return end
     inner = launch.step.nest
-    groups = group_table(inner)
-    if name == GROUP_TABLE and groups:
-        return int(groups.offsets.size)
     if name in (tables := offset_tables(inner)):
         return int(tables[name].offsets.size)
     calls = launch.calls
