@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from codegen.analysis.bodies import flat
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
@@ -48,7 +49,8 @@ def stage(function: Function, nest: CopyNest) -> Function:
         return (node,)
 
     body = rewrite_body(function.body, staged)
-    return replace(function, body=(Alloc(BLOCK, nest.scratch_bytes, "scratch"), *body))
+    space: Literal["stack", "scratch"] = "scratch" if nest.scratch_bytes else "stack"
+    return replace(function, body=(Alloc(BLOCK, block.size_bytes, space), *body))
 
 
 def _staged(node: For, nest: CopyNest, block: StagedBlock) -> Body:
@@ -73,18 +75,21 @@ def _fill(node: For, nest: CopyNest, block: StagedBlock) -> For:
 
     dst[column_dst*column + width*row] -> staged_tile[staged_pitch*column + width*row]
     """
-    row, column = nest.loops[-2:]
+    (row, column), inside = nest.loops[-2:], _inside(nest)
     before, offset = offset_along(_columns(block), "dst", column.axis)
-    others = (_along(nest, x, block.pitches.get(x.axis, x.dst)) for x in _inside(nest))
-    to = plus(offset, times(row.axis, nest.target.bits // 8), *others)
-    views = {f"dst_{x.axis}" for x in _inside(nest)}
+    to = plus(offset, times(row.axis, nest.target.bits // 8))
+    views, at = dict[str, View](), TILE
+    for x in inside:
+        pitch = block.pitches.get(x.axis, x.dst)
+        views[f"dst_{x.axis}"] = View(f"staged_{x.axis}", at, _along(nest, x, pitch), x.axis in block.pitches)
+        at = f"staged_{x.axis}"
 
     def into_block(statement: Statement) -> Body:
         match statement:
             case Store(array) if array == sides_of(nest).dst:
-                return *before, replace(statement, array=TILE, subscripts=(to,))
+                return *before, replace(statement, array=at, subscripts=(to,))
             case View(name) if name in views:
-                return ()
+                return (views[name],)
             case Let(_, Load(array)) if array == column.table_name:
                 return ()
         return (statement,)
@@ -164,9 +169,11 @@ def _runs(nest: CopyNest, block: StagedBlock) -> Body:
     before, to, at = _run_offsets(nest, block)
     out, held = View("out", dst, to, opaque=parts), View("held", TILE, at, opaque=parts)
     run = *before, out, held, *drained("out", "held", "run_bytes", ends, streamed=nest.stream)
-    if block.alone:
-        return (loop(across.axis, first, stop, *run),)
-    return let("runs", quotient(minus(stop, first), "run_columns")), loop("run", 0, "runs", *run)
+    if first == 0 and block.alone:
+        return (loop(across.axis, 0, stop, *run),)
+    columns = minus(stop, first)
+    runs = columns if block.alone else quotient(columns, "run_columns")
+    return let("runs", runs), loop("run", 0, "runs", *run)
 
 
 def _run_offsets(nest: CopyNest, block: StagedBlock) -> tuple[Body, Index, Index]:
@@ -175,9 +182,9 @@ def _run_offsets(nest: CopyNest, block: StagedBlock) -> tuple[Body, Index, Index
         tables = {"out_offset": RUN_OFFSETS, "held_offset": STAGED_RUN_OFFSETS}
         loads = tuple(Let(name, Load(table, (index_of("run"),), "i64")) for name, table in tables.items())
         return loads, index_symbol("out_offset"), index_symbol("held_offset")
-    column, before = nest.loops[-1], list[Statement]()
-    if not block.alone:
-        before.append(let(column.axis, plus(columns_of(nest)[0], times("run", "run_columns"))))
+    column, (first, _), before = nest.loops[-1], columns_of(nest), list[Statement]()
+    if first != 0 or not block.alone:
+        before.append(let(column.axis, plus(first, times("run", 1 if block.alone else "run_columns"))))
     row = times(_rows(nest)[0], nest.target.bits // 8)
     entries, to = offset_along(column, "dst", column.axis)
     _, at = offset_along(_columns(block), "dst", column.axis)

@@ -30,7 +30,7 @@ from codegen.schedule.offset_tables import (
     OffsetTable,
 )
 from codegen.schedule.segments import SEGMENT_TABLES
-from codegen.schedule.staged_block import StagedBlock
+from codegen.schedule.staged_block import MOST_STACK_BYTES, StagedBlock
 from codegen.support.dataclasses import dataclass
 from codegen.support.lookups import expect
 
@@ -133,10 +133,14 @@ class CopyNest(Directed):
 
     @property
     def scratch_bytes(self) -> Size:
-        """The size of the block or buffer that a call lends to the kernel; 0 without one."""
+        """The size of the block or buffer that a call lends to the kernel; 0 without one.
+
+        Blocks of a few rows are on the stack. Those of complete result rows have sizes that kernels share.
+        """
         for gather in self.obeying(Gather):
             return gather.buffer_bytes
-        return self.staged_block.size_bytes if self.staged_block else 0
+        size = self.staged_block.size_bytes if self.staged_block else 0
+        return size if self.stages_rows or int_size(size) > MOST_STACK_BYTES else 0
 
     @property
     def requests(self) -> bool:

@@ -123,8 +123,8 @@ EMITTED_CODE = (
     Mutant(
         "last-tile-too-narrow",
         "The last tile that is staged holds fewer columns than a block, which then begins before it.",
-        'before.append(let("column_first", least(first_iteration(tile), latest)))',
-        'before.append(let("column_first", first_iteration(tile)))',
+        'before.append(let(f"{column.axis}_first", least(first_iteration(tiles[0]), latest)))',
+        'before.append(let(f"{column.axis}_first", first_iteration(tiles[0])))',
         ("test_proofs", "test_large"),
     ),
     Mutant(
