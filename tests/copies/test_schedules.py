@@ -540,6 +540,64 @@ def test_staged_parts_of_rows_have_a_line() -> None:
         assert not out[:, rows:].any()
 
 
+@pytest.mark.parametrize("offset", [0, 4])
+def test_outer_loops_inside_the_tiles_of_a_stage_fill_one_block(offset: int) -> None:
+    x = np.arange(3 * 90 * 70, dtype=np.uint32).reshape(3, 90, 70).transpose(0, 2, 1)
+    z = np.zeros(x.size + 1, np.uint32)[offset // 4 :][: x.size].reshape(x.shape)
+    order = 'Reorder("column_tile", "row_tile", "i", "column", "row")'
+    tiles = f'Tile("row", 32), Tile("column", 32), {order}'
+    text = f'{tiles}, Stage(), Stream("headed"), Vectorize(row=16, column=16)'
+    tj.copyto(z, x, schedule=text)
+    np.testing.assert_array_equal(z, x)
+    with pytest.raises(tj.ScheduleError, match="expected requests for column in this copy"):
+        tj.copyto(z, x, schedule=f'{text}, Prefetch("tile", 1)')
+
+
+@pytest.mark.parametrize("size", [64, 192, 1024])
+@pytest.mark.parametrize("order", ['"i", "row_tile"', '"row_tile", "i"'])
+@pytest.mark.parametrize("columns", [100, 128, 500])
+def test_packed_rows_are_staged_in_tiles_of_any_size(size: int, order: str, columns: int) -> None:
+    """Tiles of rows are full lines, and super-vectors begin at most a line before one."""
+    x = np.arange(5 * columns * 2, dtype=np.uint8).reshape(5, columns, 2).transpose(0, 2, 1)
+    z = np.zeros((5, 2, columns + 3), np.uint8)
+    how = 'Stage(), Stream("headed"), Vectorize(row=64, column=2), Tail("row", "clamp")'
+    for threads in (1, 2):
+        z[:] = 0
+        text = f'Tile("row", {size}), Reorder({order}, "row", "column"), {how}'
+        tj.copyto(z[..., :columns], x, schedule=text, threads=threads)
+        np.testing.assert_array_equal(z[..., :columns], x)
+        assert not z[..., columns:].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'Stream("headed"), Tail("row", "clamp"), Stage()',
+            'Stage needs tiles of row, such as Tile("row", 256)',
+        ),
+        ('Tile("row", 64), Stream("begun"), Tail("row", "clamp"), Stage()', 'Stage needs Stream("headed")'),
+        ('Tile("row", 64), Stream("headed"), Stage()', 'Stage needs Tail("row", "clamp")'),
+        (
+            'Tile("row", 64), Tile("i", 2), Reorder("row_tile", "i_tile", "i", "row", "column"), '
+            'Stream("headed"), Tail("row", "clamp"), Stage()',
+            "Stage needs row_tile as the last of the loops over tiles",
+        ),
+    ],
+)
+def test_stages_of_packed_rows_that_passes_cannot_obey_are_refused(text: str, message: str) -> None:
+    x = np.ones((5, 500, 2), np.uint8).transpose(0, 2, 1)
+    z = np.zeros((5, 2, 503), np.uint8)[..., :500]
+    for lanes in ("Vectorize(row=64, column=2)", "Vectorize(row=32, column=2)"):
+        with pytest.raises(tj.ScheduleError) as caught:
+            tj.copyto(z, x, schedule=f"{text}, {lanes}")
+        assert message in str(caught.value)
+    wide = 'Tile("row", 128), Stage(), Stream("headed"), Vectorize(row=128, column=2), Tail("row", "clamp")'
+    with pytest.raises(tj.ScheduleError, match="Stage needs lanes of at most 64 rows"):
+        tj.copyto(z, x, schedule=wide)
+    assert not z.any()
+
+
 def test_layers_are_around_strips() -> None:
     x = np.arange(8 * 60 * 7 * 9, dtype=np.uint8).reshape(8, 60, 7, 9).transpose(3, 0, 2, 1)
     z = np.zeros(x.shape, np.uint8)

@@ -138,8 +138,8 @@ def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
     """The destination after the interpreter runs what each pass makes of the kernels, if it changes any.
 
     Two kinds of function have no meaning of their own until they are in super-vectors, and are left out: the
-    bytes of padding that has several are all its first one, and of staged tiles those columns are missing in
-    which a last block begins earlier.
+    bytes of padding that has several are all its first one, and of staged tiles of transposes those columns
+    are missing in which a last block begins earlier.
     """
     program, (_, dst), before = watched.program, watched.addresses, list[Function]()
     launches = (x.serving(dst) for x in (*program.first, *program.launches))
@@ -156,7 +156,7 @@ def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
 def _is_partial(kernel: Kernel) -> bool:
     assert isinstance(kernel.lower, partial), "the kernel of a copy is lowered from its nest"
     nest, *_ = kernel.lower.args
-    return bool(nest.fills or nest.staged)
+    return bool(nest.fills or (nest.transposes and nest.staged))
 
 
 def interpreted_when_lowered(watched: Watched, form: FormOf = printed) -> Bytes:
