@@ -108,7 +108,7 @@ class _Check:
                     self.loop(statement, scope)
                 case If():
                     self.branches(statement, scope)
-                case View(name, buffer, offset, _, unit_bits):
+                case View(name, buffer, offset, _, unit_bits, lines=""):
                     self.footprints.view(name, buffer, self.numbers.index(offset, scope), scope, unit_bits)
                 case Alloc():
                     self.allocate(statement, scope)

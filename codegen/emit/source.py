@@ -76,7 +76,7 @@ class _Printer:
                 self.loop(statement, out)
             case Let(name, value):
                 _assign(name, self.values.text(value), out)
-            case View(name, buffer, offset, opaque, unit_bits):
+            case View(name, buffer, offset, opaque, unit_bits, lines=""):
                 address = address_text(buffer, offset)
                 if unit_bits:  # of a buffer that counts bits, or bytes
                     address = f"({address}) {'>>' if unit_bits == 8 else '<<'} 3"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.lines import LINE_BYTES
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -22,12 +23,14 @@ class Buffer:
         unit_bits: 8 if offsets count bytes, 1 if they count bits.
         origin: the address of the first byte of `storage`, in units.
         address: the address that offset 0 refers to, in units.
+        lines: the offset of each line, if offsets count lines of bytes as adjacent; None if they are.
     """
 
     storage: NDArray[np.uint8]
     unit_bits: int = 8
     origin: int = 0
     address: int = 0
+    lines: Any = None
 
     def view(self, offset: int) -> Buffer:
         """The same storage, from an offset on."""
@@ -61,6 +64,8 @@ class Buffer:
 
     def _bytes(self, offset: int, bits: int) -> tuple[int, int, int]:
         """The first byte of an element, its first bit in there, and the number of its bytes."""
+        if self.lines is not None:
+            offset = int(self.lines[offset // LINE_BYTES]) + offset % LINE_BYTES
         first, shift = divmod((self.address - self.origin + offset) * self.unit_bits, 8)
         count = -(-(shift + bits) // 8)
         if first < 0 or first + count > len(self.storage):

@@ -83,10 +83,10 @@ class Evaluation:
         return bool(getattr(operator, test.relation)(left, right))
 
     def name_value(self, name: str, value: Number) -> None:
-        """Bind a value to a name; integers are also symbols of index expressions."""
+        """Bind a value to a name; integers are also symbols of index expressions, in each lane."""
         self.locals[name] = value
-        if not np.shape(value) and value.dtype.kind in "iu":
-            self.symbols[name] = int(value)
+        if value.dtype.kind in "iu":
+            self.symbols[name] = value if np.shape(value) else int(value)
 
     def name_buffer(self, name: str, buffer: Buffer) -> None:
         """Bind a buffer to a name; the name as a symbol is its address."""
@@ -140,6 +140,14 @@ class Evaluation:
             found[lane] = element_of(buffer.read(offset, bits), load.dtype)
         return found if load.shape or load.dtype.startswith("bits") else found[()]
 
+    def load_entries(self, load: Load) -> Number:
+        """Load an entry of a table, or those of the active lanes."""
+        (entry,), found = load.subscripts, np.zeros(load.shape, stored_dtype(load.dtype))
+        for lane in map(tuple, np.argwhere(self.mask(load.shape, load.subscripts, load.dims))):
+            apart = sum(step for _, step in lane_offsets(lane, load.dims, load.steps))
+            found[lane] = int(self.arrays[load.array][self.index(entry) + int(apart)])
+        return found[()]
+
     def index(self, index: Index) -> int:
         """The value of an index expression outside of lanes."""
         return int(evaluate_index(index, self.symbols))
@@ -164,17 +172,14 @@ class Evaluation:
                 return self.index_value(value)
             case Load(array) if array in self.buffers:
                 return self.load_from_buffer(value)
-            case Load(array, (entry,), "i64", ()) if self.buffers:
-                return self.arrays[array][evaluate_index(entry, self.symbols)]
-            case Load(array, (entry,), "bits64", (count,)) if self.buffers:
-                table, begin = self.arrays[array], evaluate_index(entry, self.symbols)
-                return np.array([table[begin + k] for k in range(count)]).astype(stored_dtype("bits64"))
+            case Load(_, (_,), "i64" | "bits64") if self.buffers:
+                return self.load_entries(value)
             case Load():
                 return self.load(value)
             case Op(name, operands, dtype, shape):
                 found = [self.value(operand) for operand in operands]
                 if is_instruction(name):
-                    instruction(name).check_operands(operands)
+                    instruction(name).check_operands(operands, selected=False)
                     return np.reshape(instruction(name).run(*found), shape)
                 if name in _REGISTERS:
                     return _REGISTERS[name](found, shape)

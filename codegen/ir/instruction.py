@@ -79,14 +79,17 @@ class Instruction(Facts):
     permutes: bool = False
     touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def check_operands(self, operands: Sequence[Value]) -> None:
+    def check_operands(self, operands: Sequence[Value], *, selected: bool = True) -> None:
         """Raise if the operands of an `Op` are not of the declared shapes.
+
+        selected  False for super-vectors of any shape, if the instruction takes single elements
 
         Raises:
             NoInstructionError: an operand has other elements, or another shape.
         """
         for operand in operands:
-            if operand.shape not in self.shapes.get(bits_of(operand.dtype), ()):
+            shapes = self.shapes.get(bits_of(operand.dtype), ())
+            if operand.shape not in shapes and (selected or () not in shapes):
                 raise NoInstructionError(f"{self.name} does not take {operand.dtype}{list(operand.shape)}")
 
     def run(self, *operands: Any) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -112,9 +113,10 @@ class Run(Evaluation):
                     self.store(statement)
                 case For():
                     self.loop(statement)
-                case View(name, buffer, offset, _, unit_bits):
+                case View(name, buffer, offset, _, unit_bits, lines):
                     view = self.buffers[buffer].view(evaluate_index(offset, self.symbols))
-                    self.name_buffer(name, view.counting(unit_bits or view.unit_bits))
+                    view = view.counting(unit_bits or view.unit_bits)
+                    self.name_buffer(name, replace(view, lines=self.arrays[lines]) if lines else view)
                 case Alloc(name, size):
                     count = self.symbols[size] if isinstance(size, str) else size
                     self.name_buffer(name, Buffer(np.full(count, UNDEFINED, np.uint8)))

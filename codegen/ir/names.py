@@ -26,9 +26,10 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
         match node:
             case Let(_, value):
                 yield from _in_value(value)
-            case View(_, buffer, offset):
+            case View(_, buffer, offset, lines=lines):
                 yield buffer
                 yield from _in_index(offset)
+                yield from (lines,) if lines else ()
             case Store():
                 for value in node.values:
                     yield from _in_value(value)

@@ -182,6 +182,7 @@ class View:
     opaque    whether the compiler treats the address as unknown. Otherwise strength reduction keeps a
               register per loop and access live through the entire nest.
     unit_bits the units that the name counts: 8 or 1; 0 for those of the buffer
+    lines     the table with the offset of each line, whose lines the name counts as adjacent; "" without one
     """
 
     name: str
@@ -189,6 +190,7 @@ class View:
     offset: Index
     opaque: bool = False
     unit_bits: int = 0
+    lines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

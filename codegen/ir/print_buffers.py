@@ -6,6 +6,7 @@ in units, views have no sizes, and a transfer states the type of its value besid
     %src_a = memref.subview %src[%a * %a_src] {opaque} : memref<?xi8>
     %0 = vector.transfer_read %src_a[%i * 4] {steps = [%pitch, 4]} : memref<?xi8>, vector<16x4xi32>
     func.call @copy_part(%dst_at, %src_at, %count) : (memref<?xi8>, memref<?xi8>, index) -> ()
+    %dst_lines = memref.subview %dst[0] {lines = %line_offsets} : memref<?xi8>
 
 Lanes past the bounds of their loops are inactive, as in the IR, and no mask is printed for them.
 """
@@ -32,6 +33,7 @@ class BufferPrinter(TransferPrinter):
         """Write a memref.subview."""
         kind = self.flat[node.buffer]
         how = ["opaque"] if node.opaque else []
+        how += [f"lines = {self.memrefs[node.lines]}"] if node.lines else []
         base, offset = self.memrefs[node.buffer], self.inline(node.offset, names)
         result = {0: kind, 1: BITS, 8: BYTES}[node.unit_bits]
         to = f"{kind} to {result}" if result != kind else kind

@@ -201,22 +201,22 @@ def in_sizes(loop: For, size: int, position: int) -> For:
 
     position  the number of loops over super-vectors around it, which is its vector dimension
     """
-    changed = resized(loop, size, position)
+    changed = resized(loop, size if size > 1 else 0, position)
     assert isinstance(changed, For)
     return replace(changed, step=loop.step // loop.size * size, size=size)
 
 
 def resized(statement: Statement, size: int, position: int) -> Statement:
-    """A statement with another extent of a vector dimension, in all its values; 1 drops the dimension."""
+    """A statement with another extent of a vector dimension, in all its values; 0 drops the dimension."""
 
     def cut(each: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
         return (*each[:position], *new, *each[position + 1 :]) if len(each) > position else each
 
     def shape(given: tuple[int, ...]) -> tuple[int, ...]:
-        return cut(given, (size,) if size > 1 else ())
+        return cut(given, (size,) if size else ())
 
     def same(each: tuple[T, ...]) -> tuple[T, ...]:
-        return cut(each, each[position : position + 1] if size > 1 else ())
+        return cut(each, each[position : position + 1] if size else ())
 
     def value(node: Value) -> Value:
         match node:
@@ -232,7 +232,7 @@ def resized(statement: Statement, size: int, position: int) -> Statement:
                 return replace(node, shape=shape(node.shape), along=same(node.along))
             case Op("broadcast", (operand,)) if operand.shape == shape(node.shape):
                 return operand
-            case Op(name, (operand, *_), _, (_,)) if size == 1 and (name == "slide" or scans_by(name)):
+            case Op(name, (operand, *_), _, (_,)) if not size and (name == "slide" or scans_by(name)):
                 return operand  # a scan of one lane is its term, and before it is the first operand of slide
             case Op("last", (operand,)) if not operand.shape:
                 return operand

@@ -126,9 +126,10 @@ class Scope:
                 self.store(statement)
             case For():
                 self.loop(statement)
-            case View(name, buffer, offset):
+            case View(name, buffer, offset, lines=lines):
                 self.memory(buffer)
                 self.index(offset)
+                self.table(lines)
                 again = self.branch and isinstance(self.names.get(name), BufferArg)
                 if name in self.names and not again:
                     raise self.error(f"the view {name} has the name of something else")
@@ -208,7 +209,7 @@ class Scope:
         self.memory(access.array)
         array = self.names[access.array]
         for subscript in access.subscripts:
-            self.index(subscript)
+            self.index(subscript, shape if self.flat else ())
         if isinstance(array, ArrayArg):
             given = len(access.subscripts)
             if given != array.rank:
@@ -237,11 +238,15 @@ class Scope:
             case Each(same):
                 self.step(same)
             case Entries(table, first):
-                if not isinstance(self.names.get(table), ArrayArg):
-                    raise self.error(f"{table} is not a table")
+                self.table(table)
                 self.index(first)
             case _:
                 self.index(step)
+
+    def table(self, name: str) -> None:
+        """Check that a name is an array of offsets, or empty."""
+        if name and not isinstance(self.names.get(name), ArrayArg):
+            raise self.error(f"{name} is not a table")
 
     def value(self, value: Value) -> None:
         """Check a value and its operands."""
@@ -283,7 +288,7 @@ class Scope:
         """Check the operands of an operation."""
         name, operands = value.name, value.operands
         if is_instruction(name):
-            instruction(name).check_operands(operands)
+            instruction(name).check_operands(operands, selected=False)
             return
         family = FAMILIES.get(name)
         if family is None or scans_by(name):
@@ -302,11 +307,11 @@ class Scope:
         if not isinstance(self.names.get(name), ArrayArg | BufferArg):
             raise self.error(f"{name} is not an array or a buffer")
 
-    def index(self, index: Index) -> None:
-        """Check the names of an index expression."""
+    def index(self, index: Index, shape: VectorShape = ()) -> None:
+        """Check the names of an index expression, some of which may differ in the lanes of a shape."""
         for element in elements_in(index):
             self.memory(element.array)
-        self.symbols(index_symbols(index))
+        self.symbols(index_symbols(index), shape)
 
     def indices(self, names: Iterable[str]) -> None:
         """Check the names of loops along which lanes run."""
@@ -314,13 +319,13 @@ class Scope:
             if name and self.names.get(name, 0) is not None:
                 raise self.error(f"{name} is not the index of a loop")
 
-    def symbols(self, symbols: Iterable[str]) -> None:
+    def symbols(self, symbols: Iterable[str], shape: VectorShape = ()) -> None:
         """Check the symbols of index expressions: indices, integers, sizes, addresses of buffers."""
         for symbol in symbols:
-            array, shape, _ = symbol.partition(".shape[")
-            name = array if shape else symbol
+            array, extent, _ = symbol.partition(".shape[")
+            name = array if extent else symbol
             if symbol not in RANGE and name not in self.names:
                 raise self.error(f"{symbol} is unknown")
             kind = self.names.get(name)
-            if isinstance(kind, tuple) and (kind[0][0] not in "iu" or kind[1]):
+            if isinstance(kind, tuple) and (kind[0][0] not in "iu" or kind[1] not in ((), shape)):
                 raise self.error(f"{symbol} is {kind}, not an integer")

@@ -11,9 +11,9 @@ from codegen.ir.rewriting import Body
 from codegen.ir.strided_box import SIDES, Side
 from codegen.ir.values import Load
 from codegen.passes.gather_segments import lower_gather
+from codegen.passes.peel_vectors import OTHERS_OFFSET
 from codegen.passes.scalar_statement import inner_loops
 from codegen.passes.sides import first_sides, sides_of, viewed
-from codegen.passes.vectorize_axes import OTHERS_OFFSET
 from codegen.schedule.copy_nest import CopyNest, table_arguments
 from codegen.schedule.directives import CopyBlock, Directive, Gather, Parallel, Table, Tail
 from codegen.schedule.loops import Loop, int_size

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import index_of, let, loop, plus, quotient, rest, times
+from codegen.ir.building import index_of, loop, plus, times
 from codegen.ir.element_types import bits_of, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.instructions import conversion
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.strided_box import Element, Side
@@ -47,11 +46,8 @@ def scalar_statement(nest: CopyNest, sides: Sides) -> Body:
     if nest.source is None or min(nest.target.bits, nest.source.bits) < 8:
         return _packed(nest, sides, to, at)
     for table in nest.obeying(Table):
-        position = to if table.side == "dst" else at
-        line = let("line", quotient(position, LINE_BYTES))
-        before += [line, Let("line_offset", Load(LINE_TABLE, (index_symbol("line"),), "i64"))]
-        within = plus("line_offset", rest(position, LINE_BYTES))
-        to, at = (within, at) if table.side == "dst" else (to, within)
+        view = View(f"{table.side}_lines", getattr(sides, table.side), Affine(), lines=LINE_TABLE)
+        before, sides = [*before, view], replace(sides, **{table.side: view.name})
     element = Load(sides.src, (at,), f"bits{nest.source.bits}")
     store = Store(sides.dst, (to,), _converted(nest.convert, element))
     is_wide = len(nest.loops) > 1 or nest.source.bits > WORD_BITS or before

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.values import Local
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.loops import Loop
 from codegen.support.dataclasses import dataclass
 
 FILL = ("fill_low", "fill_high")
 """The arguments with the padding pattern, as two eight-byte numbers."""
+
+PATTERN = Local("pattern", "bits8", (LINE_BYTES,))
+"""A line of padding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from codegen.ir.streams import Stream
 from codegen.ir.values import Each
 from codegen.passes.lines import full_lines, streaming, to_line
 from codegen.passes.loop_bounds import with_ends
+from codegen.passes.peel_vectors import super_vector
 from codegen.passes.sides import sides_of
 from codegen.passes.stream_tiles import stream_tiles
-from codegen.passes.super_vectors import super_vector
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import REST
 from codegen.schedule.loops import int_size
@@ -65,7 +65,7 @@ def _alternatives(loop: For, nest: CopyNest, forms: Sequence[Stream]) -> Body:
 
 def _stores(loop: For, nest: CopyNest, count: int) -> list[Store]:
     """What super-vectors of a number of iterations store."""
-    body = super_vector(loop.body, {**nest.lanes, loop.index: count})
+    body = super_vector(loop, {**nest.lanes, loop.index: count})
     return [x for x in body if isinstance(x, Store)]
 
 

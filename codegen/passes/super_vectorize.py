@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import field, replace
+from typing import NamedTuple, TypeGuard
 
 from codegen.analysis.bodies import flat
 from codegen.analysis.reductions import sums_in_locals
 from codegen.analysis.scans import scans_of
+from codegen.ir.building import plus, times
 from codegen.ir.combiners import combined, neutral
-from codegen.ir.index import Index, index_symbol, index_symbols
-from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
-from codegen.ir.rewriting import Body
-from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
-from codegen.ir.visit import coefficient, constant_trips
+from codegen.ir.index import Affine, Index, index_symbol, index_symbols
+from codegen.ir.names import names_of
+from codegen.ir.nodes import Call, Carried, For, Function, Let, Statement, Store, View
+from codegen.ir.rewriting import Access, Body, rewrite_body
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Step, Value, VectorShape
+from codegen.ir.visit import coefficient, constant_trips, distance
 from codegen.passes.scan_values import masked, prefix_name, with_prefixes
+from codegen.passes.sides import FILL, PATTERN
 from codegen.schedule.directives import Directed
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -30,16 +33,41 @@ def super_vectorize(function: Function, schedule: Directed) -> Function:
     In a vectorized reduction, lanes start with the neutral element, are masked past the loop's end, and are
     combined after the loop. A scan combines the lanes of each super-vector from the first to the last.
 
+    Lanes of flat buffers are at steps that may have names, and each has its own entry of a table:
+
+    before:  for column in 0..m: for row in 0..2:    dst[4*column + 2*row] = src[2*column + pitch*row]
+    after:   for column in 0..m step 32: for row in 0..2 step 2:           Vectorize(column=32, row=2)
+               dst[4*column + 2*row] = src[2*column + pitch*row] [32, 2]   steps 4, 2 and 2, pitch
+
     `choose_lanes` or `check_lanes` has checked that the loops may run as lanes. Other loops are unchanged.
+    A copy may have several of a name, which run the parts of one.
 
     Raises:
-        KernelError: the function lacks a loop of that name, or has several.
+        KernelError: a kernel lacks a loop of that name, or has several.
     """
     sizes = schedule.lanes
-    found = [x.index for x in flat(function.body) if isinstance(x, For) and x.index in sizes]
-    if sorted(found) != sorted(sizes):
-        raise KernelError(f"{function.name}: expected one loop of each name in {[*sizes]}, got {found}")
-    return replace(function, body=_body(function.body, _Scope(sizes, (), {}))) if sizes else function
+    if not function.buffers:
+        found = [x.index for x in flat(function.body) if isinstance(x, For) and x.index in sizes]
+        if sorted(found) != sorted(sizes):
+            raise KernelError(f"{function.name}: expected one loop of each name in {[*sizes]}, got {found}")
+        return replace(function, body=_body(function.body, _Scope(sizes))) if sizes else function
+    body = rewrite_body(function.body, lambda x: (widened(x, sizes) if runs_as_lanes(x, sizes) else x,))
+    if PATTERN.name in names_of(body):
+        low, high = (Local(name, "i64") for name in FILL)
+        body = (Let(PATTERN.name, Op("repeated_line", (low, high), PATTERN.dtype, PATTERN.shape)), *body)
+    return replace(function, body=body)
+
+
+def runs_as_lanes(node: Statement, lanes: Mapping[str, int]) -> TypeGuard[For]:
+    """Whether a statement is the outermost loop of a super-vector of a copy: nothing else is inside."""
+    return isinstance(node, For) and {x.index for x in flat((node,)) if isinstance(x, For)} == {*lanes}
+
+
+def widened(loop: For, lanes: Mapping[str, int]) -> For:
+    """A loop of a copy over super-vectors, of which each loop has a dimension."""
+    (made,) = _for(loop, _Scope(lanes, flat=True))
+    assert isinstance(made, For), "the loop of a copy stays one"
+    return made
 
 
 class _Lane(NamedTuple):
@@ -55,13 +83,17 @@ class _Scope:
     """The context of a statement.
 
     sizes  how many iterations of each loop run at once
+    flat   whether memory is flat buffers
     lanes  the vector dimensions, outermost first
     names  the current names of locals
+    views  the views of buffers that move with the lanes
     """
 
     sizes: Mapping[str, int]
-    lanes: tuple[_Lane, ...]
-    names: dict[str, Local]
+    flat: bool = False
+    lanes: tuple[_Lane, ...] = ()
+    names: dict[str, Local] = field(default_factory=dict)
+    views: dict[str, View] = field(default_factory=dict)
 
     @property
     def shape(self) -> VectorShape:
@@ -70,21 +102,40 @@ class _Scope:
 
     def inside(self, names: Mapping[str, Local], *lanes: _Lane) -> _Scope:
         """The context inside a loop, with what it carries, and its lanes if it has some."""
-        return _Scope(self.sizes, (*self.lanes, *lanes), {**self.names, **names})
+        return replace(self, lanes=(*self.lanes, *lanes), names={**self.names, **names})
+
+    def step(self, access: Load | Store, lane: _Lane) -> Step:
+        """The distance from lane to lane in a buffer, or in a view of it."""
+        apart, view = distance(plus(*access.subscripts), lane.name), self.views.get(access.array)
+        if view is None or view.unit_bits != 1:
+            return apart
+        bits = plus(apart, times(distance(view.offset, lane.name), 8))
+        assert isinstance(bits, Affine), "lanes of bits are strides apart"
+        return bits
 
 
 def _body(body: Body, scope: _Scope) -> Body:
     out: list[Statement] = []
     for node in body:
         match node:
+            case Let() if scope.flat and not {x.name for x in scope.lanes} & {*names_of((node,))}:
+                out.append(node)
             case Let(name, value):
-                wide = _value(value, scope)
+                wide = _value(value, replace(scope, flat=False))  # tables are arrays
                 out.append(Let(name, wide))
                 scope.names[name] = Local(name, wide.dtype, wide.shape)
             case Store():
                 out.append(_store(node, scope))
             case For():
                 out += _for(node, scope)
+            case View(name):
+                scope.views[name] = node
+                out.append(node)
+            case Call("fill_part", (str(name), *_)):
+                view = scope.views[name]
+                out[out.index(view)] = Store(view.buffer, (view.offset,), PATTERN, steps=(1,))
+            case Call("prefetch_line"):  # that of all lanes
+                out.append(node)
             case _:
                 raise AssertionError(f"super_vectorize: no rule for {type(node).__name__}")
     return tuple(out)
@@ -93,11 +144,11 @@ def _body(body: Body, scope: _Scope) -> Body:
 def _for(node: For, scope: _Scope) -> list[Statement]:
     size = scope.sizes.get(node.index, 1)
     lane = _Lane(node.index, size, node.step)
-    if size > 1 and not scope.lanes:
+    if size > 1 and not scope.lanes and not scope.flat:
         node, stores = sums_in_locals(node)
         if node.carried:
             return [*_accumulated(node, lane, scope), *stores]
-    if size > 1:
+    if size > 1 or scope.flat:
         body = _body(node.body, scope.inside({}, lane))
         return [replace(node, step=node.step * size, size=size, body=body)]
     own = [
@@ -194,31 +245,27 @@ def _lane_mask(node: For, lane: _Lane) -> Value | None:
 
 
 def _store(node: Store, scope: _Scope) -> Store:
-    value = _value(node.value, scope)
     where = None if node.where is None else _value(node.where, scope)
-    if _is_indexed(node.subscripts, scope):
-        return replace(node, value=value, where=where, along=_along(scope, *node.subscripts))
-    dims, steps = _dims_and_steps(node.subscripts, scope)
-    return replace(node, value=value, where=where, dims=dims, steps=steps)
+    return replace(_in_lanes(node, scope), value=_value(node.value, scope), where=where)
 
 
-def _is_indexed(subscripts: tuple[Index, ...], scope: _Scope) -> bool:
-    """Whether each lane has subscripts of its own."""
-    return any(coefficient(s, lane.name) is None for s in subscripts for lane in scope.lanes)
+def _in_lanes(access: Access, scope: _Scope) -> Access:
+    """A load or a store of what each lane accesses: at its step from the one before, or at its subscripts.
 
-
-def _dims_and_steps(
-    subscripts: tuple[Index, ...], scope: _Scope
-) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-    """For each vector dimension, the subscript that varies along it and the step from lane to lane."""
+    For each vector dimension, `dims` has the subscript of an array that varies along it.
+    """
+    if scope.flat:
+        return replace(access, steps=tuple(scope.step(access, lane) for lane in scope.lanes))
+    if any(coefficient(s, lane.name) is None for s in access.subscripts for lane in scope.lanes):
+        return replace(access, along=_along(scope, *access.subscripts))
     dims: list[int | None] = []
     steps: list[int] = []
     for lane in scope.lanes:
-        along = [(k, coefficient(subscript, lane.name) or 0) for k, subscript in enumerate(subscripts)]
+        along = [(k, coefficient(subscript, lane.name) or 0) for k, subscript in enumerate(access.subscripts)]
         moved = [(k, c) for k, c in along if c]
         dims.append(moved[0][0] if moved else None)
         steps.append(moved[0][1] * lane.step if moved else 1)
-    return tuple(dims), tuple(steps)
+    return replace(access, dims=tuple(dims), steps=tuple(steps))
 
 
 def _along(scope: _Scope, *indices: Index) -> tuple[str, ...]:
@@ -240,12 +287,7 @@ def _value(value: Value, scope: _Scope) -> Value:
                 return value
             return replace(value, shape=shape, along=_along(scope, index))
         case Load():
-            if not shape:
-                return value
-            if _is_indexed(value.subscripts, scope):
-                return replace(value, shape=shape, along=_along(scope, *value.subscripts))
-            dims, steps = _dims_and_steps(value.subscripts, scope)
-            return replace(value, shape=shape, dims=dims, steps=steps)
+            return replace(_in_lanes(value, scope), shape=shape) if shape else value
         case Op():
             operands = tuple(_value(operand, scope) for operand in value.operands)
             return replace(value, operands=operands, shape=shape)

@@ -11,8 +11,8 @@ from codegen.ir.building import Term, compare, greatest, least, let, minus, mult
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.integer_operators import number_in
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import MANY, For, If, View
-from codegen.ir.rewriting import Body, on_buffers, substituted
+from codegen.ir.nodes import MANY, For, If
+from codegen.ir.rewriting import Body, substituted
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named, with_ends
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.directives import Tail
@@ -70,15 +70,13 @@ def obeyed(loop: For, bodies: tuple[Vectors, ...], tail: Tail | None, names: New
 
 
 def at_index(loop: For, vectors: Vectors, index: Index, count: Index | None = None) -> Body:
-    """The body of a loop at an index, without views that begin where their buffers do."""
+    """The body of a loop at an index."""
     if vectors.lanes:  # a loop of one iteration, until it is split into registers
         return (with_ends(whole(loop, vectors), index, plus(index, vectors.count * loop.step)),)
     body = tuple(substituted(statement, loop.index, index) for statement in vectors.body)
     if count is not None:
         body = tuple(substituted(statement, LEFT, count) for statement in body)
-    same = {x.name: x.buffer for x in body if isinstance(x, View) and x.offset == Affine()}
-    kept = (x for x in body if not isinstance(x, View) or x.name not in same)
-    return tuple(on_buffers(x, same) for x in kept) if same else body
+    return body
 
 
 def whole(loop: For, vectors: Vectors) -> For:

@@ -2,7 +2,8 @@
 
 A copy:   NORMALIZE, WIDEN, SPLIT, CUT, SELECT; `parametrize_sizes` names its sizes, and `lower_copy`
           makes its loops. Copies of joined boxes have JOIN instead of the passes before these two.
-A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from these.
+A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from the
+          result, in which nothing is left to vectorize.
 Both:     `function_passes`.
 
 Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.
@@ -78,18 +79,20 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
     from codegen.passes.lower_addresses import lower_addresses
     from codegen.passes.peel_strips import peel_strips
     from codegen.passes.peel_tails import peel_tails
+    from codegen.passes.peel_vectors import peel_vectors
     from codegen.passes.prefetch import prefetch
     from codegen.passes.relax_floats import relax_floats
     from codegen.passes.resize_integers import resize_integers
     from codegen.passes.run_rows import run_rows
     from codegen.passes.select_instructions import select_instructions
+    from codegen.passes.select_moves import select_moves
     from codegen.passes.share_loop import share_loop
     from codegen.passes.simplify import simplify
     from codegen.passes.split_registers import split_registers
     from codegen.passes.stage import stage
     from codegen.passes.stream_lines import stream_lines
+    from codegen.passes.super_vectorize import super_vectorize
     from codegen.passes.tile import tile
-    from codegen.passes.vectorize_axes import vectorize_axes
     from codegen.passes.widen_halves import widen_halves
 
     return (
@@ -103,7 +106,9 @@ def function_passes() -> tuple[tuple[Pass, tuple[type[Directive], ...]], ...]:
         (stage, (Stage,)),
         (stream_lines, (Stream,)),
         (lower_addresses, ()),
-        (vectorize_axes, (Vectorize,)),
+        (super_vectorize, (Vectorize,)),
+        (peel_vectors, (Vectorize,)),
+        (select_moves, (Vectorize,)),
         (peel_tails, (Registers,)),
         (prefetch, (Prefetch,)),
         (hoist_rows, (Registers,)),

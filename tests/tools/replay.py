@@ -146,7 +146,7 @@ def interpreted_after_passes(watched: Watched) -> Iterator[tuple[str, Bytes]]:
     kernels = {x.runs.kernel for x in launches}
     names = [x.__name__ for x, _ in function_passes()]
     for name in ("lower_copy", *names):
-        early = name == "lower_copy" or names.index(name) < names.index("vectorize_axes")
+        early = name == "lower_copy" or names.index(name) < names.index("peel_vectors")
         made = {x: x.function if early and _is_partial(x) else forms(x)[name] for x in kernels}
         if list(made.values()) != before:
             yield name, interpreted_when_lowered(watched, made.__getitem__)

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from codegen.ir.buffers import Buffer
-from codegen.ir.building import index_of, loop, plus, times
+from codegen.ir.building import loop, plus, times
 from codegen.ir.index import Index
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import BufferArg, Function, Store, View
+from codegen.ir.nodes import BufferArg, For, Function, Store, View
 from codegen.ir.rewriting import Body
 from codegen.ir.values import Load, Op, Value, VectorShape
 from codegen.ir.verifier import verify
 from codegen.passes.lane_orders import Lane, reordered
-from codegen.passes.super_vectors import super_vector
+from codegen.passes.peel_vectors import flattened
+from codegen.passes.select_moves import selected
+from codegen.passes.super_vectorize import widened
 
 SIZE = 4096
 
@@ -71,14 +73,27 @@ CASES: dict[str, tuple[Body, dict[str, int], tuple[str, ...], VectorShape]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_lanes_move_what_iterations_do(name: str) -> None:
     scalar, lanes, around, shape = CASES[name]
-    vector = super_vector(scalar, lanes)
+    for axis in reversed(around):
+        scalar = (loop(axis, 0, lanes[axis], *scalar),)
+    (outermost,) = scalar
+    assert isinstance(outermost, For)
+    wide = widened(outermost, lanes)
+    vector = selected_inside(wide, around, apart=[*lanes] == ["row", "column"])
     (stored,) = (x.value.shape for x in vector if isinstance(x, Store))
     assert stored == shape
-    one, two = (
-        written(body, {axis: (lanes[axis], step or lanes[axis]) for axis in around})
-        for body, step in ((scalar, 1), (vector, 0))
-    )
-    assert np.array_equal(one, two)
+    for axis in reversed(around):
+        vector = (loop(axis, 0, lanes[axis], *vector, step=lanes[axis]),)
+    assert np.array_equal(written(scalar), written((wide,)))
+    assert np.array_equal(written(scalar), written(vector))
+
+
+def selected_inside(wide: For, around: tuple[str, ...], *, apart: bool) -> Body:
+    """The selected statements inside the loops around a super-vector."""
+    for _ in around[1:]:
+        (inner,) = wide.body
+        assert isinstance(inner, For)
+        wide = inner
+    return selected(wide.body if apart else flattened(wide.body), apart=apart)
 
 
 def test_one_instruction_is_better_than_two() -> None:
@@ -87,10 +102,8 @@ def test_one_instruction_is_better_than_two() -> None:
     assert found.instructions == (("interleaved", (16,)),)
 
 
-def written(body: Body, around: dict[str, tuple[int, int]]) -> np.ndarray:
-    """The destination after loops with these extents and steps around a body."""
-    for axis, (extent, step) in reversed(around.items()):
-        body = (loop(axis, 0, index_of(extent), *body, step=step),)
+def written(body: Body) -> np.ndarray:
+    """The destination after a body."""
     function = Function("kernel", (), body, buffers=(BufferArg("src"), BufferArg("dst")))
     verify(function)
     src = np.random.default_rng(5).integers(0, 64, SIZE, np.uint8)

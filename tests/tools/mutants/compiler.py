@@ -76,10 +76,17 @@ PASSES_AND_SCHEDULES = (
         ("test_goldens", "test_pack.", "test_copyto"),
     ),
     Mutant(
+        "lanes-of-other-bytes",
+        "Lanes of packed elements move on by a byte for each bit.",
+        "bits = plus(apart, times(distance(view.offset, lane.name), 8))",
+        "bits = plus(apart, times(distance(view.offset, lane.name), 64))",
+        ("test_super_vectors",),
+    ),
+    Mutant(
         "beyond-the-last-group",
         "The last super-vector stores lanes after the last group.",
-        "return followed(loop, bodies, 1)",
-        "return followed(loop, bodies, 0)",
+        "return followed(single, bodies, 1)",
+        "return followed(single, bodies, 0)",
         ("test_goldens", "test_copyto", "test_cases"),
     ),
     Mutant(
