@@ -31,8 +31,8 @@ on, or from this one of both sides if parts of result rows are staged.
 
 Speed of 33 transposes with sides of 0.5 to 9 MB, staged as a multiple of in place, if the destination
 begins at the same offset in a page as the source, then if not (Zen 4, 2026-11): at (2, 2) 1.8 to 3.2, then
-1.1 to 1.5; at (4, 0) 1.5 to 1.7, then 1.4 to 1.8; at (8, 0) 2.0 to 2.1, then 2.0. At (1, 1), (2, 1) 0.9 to 2.1,
-then 0.6 to 1.3; with complete rows at (2, 2) 1.1, then 0.5; below 0.5 to 1.2, then 0.4 to 1.0.
+1.1 to 1.5; at (4, 0) 1.5 to 1.7, then 1.4 to 1.8; at (8, 0) 2.0 to 2.1, then 2.0. At (1, 1) and (2, 1) 0.9 to
+2.1, then 0.6 to 1.3; with complete rows at (2, 2) 1.1, then 0.5; below 0.5 to 1.2, then 0.4 to 1.0.
 """
 
 MOST_CACHED_ROWS = 32
@@ -131,7 +131,7 @@ def streams_transposes(box: StridedBox, when: Conditions) -> bool:
 
 
 def _is_crowded(box: StridedBox, when: Conditions) -> bool:
-    """Whether a transpose in cache may lose lines of its register blocks before all of their bytes are used."""
+    """Whether a transpose in cache may lose lines of register blocks before all of their bytes are used."""
     if when.stream_bytes == NEVER_STREAM or box.converts or box.entries or crowding(box)[0] < BOTH_CROWDED:
         return False
     return replace(when, stream_bytes=CROWDED_BYTES).go_past_cache(box)
