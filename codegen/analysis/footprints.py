@@ -16,6 +16,7 @@ from codegen.analysis.scope import Place, Pointer, Scope
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, Least
 from codegen.ir.instructions import instruction
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Store
 from codegen.ir.values import Each, Entries, Load, Step, Value
 from codegen.ir.visit import loads
@@ -104,6 +105,8 @@ class Footprints:
             scope = scope.inside((Case((), (counts[0] - lane - Affine(1),)),))
         if access.offsets is None:
             low, high = self.lanes(access, counts, scope)
+            if isinstance(access, Store) and access.carry is not None:  # the line may begin before the row
+                low = low - Affine(LINE_BYTES - 1)
         else:
             low = high = self.numbers.number(access.offsets, scope)
         text = f"{access.array}[{' + '.join(map(str, access.subscripts))}]"

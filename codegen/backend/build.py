@@ -23,7 +23,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from codegen.backend.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
-from codegen.simd.register import byte_shuffles, level_networks
+from codegen.simd.register import byte_shuffles, completed_lines, level_networks
 from codegen.simd.register.numba_passes import KernelPasses
 from codegen.simd.routines import bound_routines
 from codegen.simd.vector import math
@@ -194,8 +194,8 @@ def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:
         machine = target_machine(level)
         module = parse(kernel.text, machine)
         names = [each.name for each in (*module.functions, *module.global_variables)]
-        for define in (math.library, byte_shuffles.library, level_networks.library):
-            if definitions := define(names, level.name):
+        for library in (math, byte_shuffles, completed_lines, level_networks):
+            if definitions := library.library(names, level):
                 module.link_in(parse(definitions, machine))
         optimize(module, kernel.symbol, machine)
         module.get_function(kernel.symbol).name = kernel.name

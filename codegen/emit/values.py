@@ -72,6 +72,8 @@ class Values:
         form, last = _some(store.first)
         if store.where is not None:
             form, last = "where", [self.text(store.where)]
+        if store.carry is not None:
+            form, last = "carried", [_address(store.carry)]
         place, apart = self.apart(store)
         name = _access(access_family(store).name, store.value, form, place)
         return name, (_address(store), *apart, self.text(store.value), *last)

@@ -11,7 +11,7 @@ from typing import Literal
 from codegen.ir.element_types import HALF_TYPES, bits_of
 from codegen.ir.families import EVERY, MOST_LANES
 from codegen.ir.instruction import Facts
-from codegen.ir.lines import LANE_BYTES, WIDTHS
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
 from codegen.ir.nodes import Store
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.ir.values import Load, VectorShape
@@ -40,8 +40,8 @@ class AccessFamily(Facts):
         reads: whether it loads; otherwise it stores.
         dtypes: the element types in memory; those of bits are unsigned integers.
         forms: for elements, vectors and blocks, the accesses to all ("") or some of the lanes: "first" for as
-            many as an operand says, which counts the rows of blocks, "where" for a mask; none if there are no
-            such accesses.
+            many as an operand says, which counts the rows of blocks, "where" for a mask, "carried" for rows
+            of a line that begin anywhere in one; none if there are no such accesses.
         apart: what an operand says about lanes that are not contiguous: their distance, or their offsets.
         streams: whether it bypasses the cache.
         least_bytes: the size of the smallest register.
@@ -58,6 +58,8 @@ class AccessFamily(Facts):
     def takes(self, dtype: str, shape: VectorShape, form: str = "") -> bool:
         """Whether there is a routine for an element type, a shape and a form."""
         if dtype not in self.dtypes or len(shape) >= len(self.forms) or form not in self.forms[len(shape)]:
+            return False
+        if form == "carried" and (dtype not in MOVED or bits_of(dtype) * shape[-1] != 8 * LINE_BYTES):
             return False
         return not shape or (
             all(0 < extent <= MOST_LANES for extent in shape)
@@ -77,7 +79,13 @@ VECTOR_ACCESSES = (
     AccessFamily("strided_store", False, COMPUTED, ((), _STORES, _STORES), "step", cost=112),
     AccessFamily("scatter", False, COMPUTED, ((), _STORES, ()), "offsets", cost=200),
     AccessFamily(
-        "stream", False, _HELD, ((), ("",), ("", "first")), streams=True, least_bytes=LANE_BYTES, cost=94
+        "stream",
+        False,
+        _HELD,
+        ((), ("",), ("", "first", "carried")),
+        streams=True,
+        least_bytes=LANE_BYTES,
+        cost=94,
     ),
 )
 """Accesses of vectors and blocks. Those of halves are f32, converted when they are loaded and stored."""

@@ -21,6 +21,7 @@ from codegen.ir.elements import element_at
 from codegen.ir.evaluation import Evaluation, Lanes, Number, kind_of, lane_offsets
 from codegen.ir.index import evaluate_index
 from codegen.ir.instructions import instruction
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     Alloc,
@@ -37,6 +38,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.ir.operations import compute
+from codegen.ir.values import Load
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -136,10 +138,28 @@ class Run(Evaluation):
     def store_in_buffer(self, store: Store) -> None:
         """Store an element or a super-vector in a buffer."""
         buffer, value, dtype = self.buffers[store.array], self.value(store.value), store.value.dtype
+        if store.carry is not None:
+            self.complete_lines(store, store.carry, buffer, value)
+            return
         where = None if store.where is None else self.value(store.where)
         for lane, offset in self.offsets(store, store.value.shape):
             if where is None or where[lane]:
                 buffer.write(offset, bits_of(dtype), bits_of_element(value[lane], dtype))
+
+    def complete_lines(self, store: Store, carry: Load, buffer: Buffer, value: Any) -> None:
+        """Move each row on, element by element: a line is stored when its last byte arrives."""
+        before, line_bits = self.buffers[carry.array], 8 * LINE_BYTES
+        rows, bits = dict(self.offsets(carry, carry.shape)), bits_of(store.value.dtype)
+        for lane, offset in self.offsets(store, store.value.shape):
+            row = rows[(*lane[:-1], 0)]
+            bytes_ = (
+                before.read(row, line_bits) | bits_of_element(value[lane], store.value.dtype) << line_bits
+            )
+            beyond = 8 * ((buffer.address + offset + bits // 8) % LINE_BYTES)
+            if beyond < bits:
+                line = bytes_ >> (bits - beyond) & (1 << line_bits) - 1
+                buffer.write(offset + (bits - beyond) // 8 - LINE_BYTES, line_bits, line)
+            before.write(row, line_bits, bytes_ >> bits)
 
     def loop(self, loop: For) -> None:
         """Run a loop; all carried locals are updated together at the end of each iteration."""

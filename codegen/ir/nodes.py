@@ -90,7 +90,9 @@ class Store:
     first       only the first lanes are stored, this many, or the first rows of several; None for all
     along       only for a scatter (vector.scatter), where each lane has its own subscripts, as in Load
     offsets     the distance of each lane from the address, for a scatter to a buffer; None for steps
-    streamed    whether the lines bypass the cache; the address is a multiple of a line
+    streamed    whether the lines bypass the cache; the address is a multiple of a line, without `carry`
+    carry       the 64 bytes before each row, if rows begin anywhere in a line. Only the line that a row
+                completes is stored, and the last bytes of the row are carried on, for the row that follows it
     """
 
     array: str
@@ -104,11 +106,13 @@ class Store:
     streamed: bool = False
     along: tuple[str, ...] = ()
     offsets: Value | None = None
+    carry: Load | None = None
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The stored value and, if there are any, the mask and the offsets."""
-        return tuple(each for each in (self.value, self.where, self.offsets) if each is not None)
+        """The stored value and, if there are any, the mask, the offsets and the carried bytes."""
+        values = self.value, self.where, self.offsets, self.carry
+        return tuple(each for each in values if each is not None)
 
     def old(self, dtype: str) -> Load:
         """The load of the elements that the store replaces, of this dtype."""

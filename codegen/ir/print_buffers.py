@@ -98,6 +98,9 @@ class BufferPrinter(TransferPrinter):
             how.append(f"mask = {mask}")
         if access.first is not None:
             how.append(f"first = {self.inline(access.first, names)}")
+        if isinstance(access, Store) and access.carry is not None:
+            where = self.inline(plus(*access.carry.subscripts), names)
+            how.append(f"carry = {self.memrefs[access.carry.array]}[{where}]")
         if isinstance(access, Store) and access.streamed:
             how.append("nontemporal")
         where = self.inline(plus(*access.subscripts), names)

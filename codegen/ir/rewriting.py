@@ -39,12 +39,15 @@ def map_values(statement: Statement, change: OfValue) -> Statement:
     match statement:
         case Let(_, value):
             return replace(statement, value=change(value))
-        case Store(_, _, value, where=where, offsets=offsets):
+        case Store(_, _, value, where=where, offsets=offsets, carry=carry):
+            before = None if carry is None else change(carry)
+            assert before is None or isinstance(before, Load), "carried bytes are those of a load"
             return replace(
                 statement,
                 value=change(value),
                 where=None if where is None else change(where),
                 offsets=None if offsets is None else change(offsets),
+                carry=before,
             )
         case For(body=body, carried=carried):
             held = tuple(replace(c, start=change(c.start), update=change(c.update)) for c in carried)

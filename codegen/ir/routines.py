@@ -22,6 +22,7 @@ the names of their declarations.
     store_DxRxN(address, pitch, v)       the same for stores, streams and prefetches
     store_DxRxN_first(…, v, rows)        only the first rows, fewer than all: store_DxRxN_first_at(…)
     store_DxRxN_where(…, v, mask)        only the lanes where a block of masks is set
+    stream_DxRxN_carried(…, v, before)   rows of a line that begin anywhere in one: see `Store.carry`
     splat_DxN(number), cast_DxN(v)       the same for blocks: splat_DxRxN, cast_DxRxN
     repeated_DxRxN(v)                    a vector in each row
     iota_DxN(), first_N(count)
@@ -79,7 +80,7 @@ class Routine:
     dtype   the element type in memory or of the result; "" if the routine takes every type
     shape   the lanes of a vector, or the rows and lanes of a block; () for single numbers, and if the routine
             takes every vector; a number of lanes, entries or bytes for a routine without a type
-    form    "first" or "where" for accesses to some of the lanes
+    form    "first" or "where" for accesses to some of the lanes, "carried" for lines that rows complete
     place   the positions of a block's rows, one of PLACES; "at" for elements at a base and an offset
     """
 
@@ -147,7 +148,7 @@ def name_of(family: str, dtype: str = "", shape: VectorShape = (), form: str = "
 
 _NAME = re.compile(
     r"(?P<family>[a-z_]+?)_(?:(?P<loaded>b?f16)_as_)?(?P<dtype>[a-z]+\d+)??x?(?P<shape>\d*(?:x\d+)*)"
-    r"(?:_as_(?P<stored>b?f16))?(?:_(?P<form>first|where))?(?:_(?P<place>each|at_low|at_high|at))?"
+    r"(?:_as_(?P<stored>b?f16))?(?:_(?P<form>first|where|carried))?(?:_(?P<place>each|at_low|at_high|at))?"
 )
 
 

@@ -201,6 +201,8 @@ class Scope:
             mask = store.where.dtype, store.where.shape
             if mask != ("i1", value.shape):
                 raise self.error(f"the mask of {value.shape} is {mask}")
+        if store.carry is not None and value.shape and store.carry.shape != value.shape:
+            raise self.error(f"rows of {value.shape} are carried as {store.carry.shape}")
         if store.accumulate not in ("", *COMBINERS):
             raise self.error(f"{store.accumulate} is not a combiner")
 

@@ -48,7 +48,7 @@ def peel_vectors(function: Function, nest: CopyNest) -> Function:
             return (node,)
         match node.body:
             case (For() as inside,) if nest.transposes:
-                return (_blocks(node, inside, nest),)
+                return _blocks(node, inside, nest)
         return _vectors(node, nest)
 
     return replace(function, body=rewrite_body(function.body, peeled))
@@ -108,7 +108,7 @@ def _scalar(node: For) -> Body:
     return rewrite_body(body, lambda x: (in_sizes(x, 1, 0) if isinstance(x, For) else x,))
 
 
-def _blocks(node: For, inside: For, nest: CopyNest) -> For:
+def _blocks(node: For, inside: For, nest: CopyNest) -> Body:
     """The loops over the blocks of a tile.
 
     before:  for column in column_tile..column_stop step 16: for row in row_tile..row_stop step 16:
@@ -117,10 +117,13 @@ def _blocks(node: For, inside: For, nest: CopyNest) -> For:
                for row_block in row_tile..row_stop step 16: row = min(row_block, rows - 16)
                  dst[column, row] = src[row, column] [16, 16]
 
-    A last block that would cross the edge begins earlier.
+    A last block that would cross the edge begins earlier. Loops that have exactly the iterations of a block
+    become its body.
     """
     if nest.reads:
-        return _short_rows(node, inside, nest, nest.reads)
+        return (_short_rows(node, inside, nest, nest.reads),)
+    if all(x.fewest == x.most == nest.lanes[x.index] for x in (node, inside)):
+        return flattened((node,))
     is_edge = nest.stream and not nest.staged and not streams(inside.body)
     narrow = zip(("row", "column"), block_shape(nest.target.bits // 8, EDGE_BLOCK), strict=True)
     lanes, block = dict(narrow) if is_edge else nest.lanes, inside.body
@@ -136,11 +139,11 @@ def _blocks(node: For, inside: For, nest: CopyNest) -> For:
         return clamped(in_sizes(side, 1, 0), Vectors(size, body), latest)
 
     if is_edge or not nest.obeying(Diagonal):
-        return over(node, over(inside, *block))
+        return (over(node, over(inside, *block)),)
     size, (first,), (last,) = lanes["column"], node.lower, node.upper
     here = let("column", least("column_block", minus(nest.axis("column").extent, size)))
     down = _wrapping(over(inside, here, *block), size, first, last)
-    return loop("diagonal", first, last, down, step=size)
+    return (loop("diagonal", first, last, down, step=size),)
 
 
 def _short_rows(node: For, columns: For, nest: CopyNest, reads: LaneReads) -> For:

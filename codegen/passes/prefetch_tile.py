@@ -68,7 +68,8 @@ def _next_block(node: For, nest: CopyNest) -> For:
     local = [*(x.name for x in entries), *(x.name for x in rows)]
     names = {name: f"later_{name}" for name in local} | {sides.src: "next_tile"}
     (load,) = found
-    later = {x.axis: minus(x.axis, first_iteration(x)) for x in nest.outer_tiles}
+    begun = ((name, x) for x in nest.outer_tiles for name in (x.axis, f"{x.axis}_first"))
+    later = {name: minus(name, first_iteration(x)) for name, x in begun}
     if nest.axis("row").src_table and not nest.stages_rows:
         # A last block may begin before its tile, but not before the table.
         later["row"] = plus("next_row", greatest(later["row"], 0))

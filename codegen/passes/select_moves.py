@@ -116,10 +116,17 @@ def _moved(store: Store, before: tuple[View | Let, ...], apart: bool, count: Ind
         value = Op(name, (value,), value.dtype, result)
     if len(value.shape) > len(vector.shape):
         made, value = _named(made, value)
+    carry = store.carry and _carry(store.carry, to, found.store)
     to_lines, to, shape = _in_memory(to, found.store, width, before)
     if isinstance(value, Op):
         value = replace(value, shape=shape)
-    return *left, *to_lines, *lines, *made, replace(to, value=value, first=count)
+    return *left, *to_lines, *lines, *made, replace(to, value=value, first=count, carry=carry)
+
+
+def _carry(before: Load, store: Store, rows: Placed) -> Load:
+    """What is before the rows of a super-vector, in the order of the rows in memory."""
+    (pitch,) = (own for own, step in zip(before.steps, store.steps, strict=True) if step == rows.steps[0])
+    return replace(before, shape=rows.shape, steps=(pitch, *rows.steps[1:]))
 
 
 def _is_part_of_address(node: View | Let) -> bool:

@@ -14,6 +14,7 @@ from codegen.ir.nodes import Compare, For, Function, If, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.streams import Stream
 from codegen.ir.values import Each
+from codegen.passes.carry_lines import carry_lines
 from codegen.passes.lines import full_lines, streaming, to_line
 from codegen.passes.loop_bounds import with_ends
 from codegen.passes.peel_vectors import super_vector
@@ -38,9 +39,11 @@ def stream_lines(function: Function, nest: CopyNest) -> Function:
              else: for x in 0..count: dst[x] = src[x]
 
     If the destination begins a line, `begun` streams all full super-vectors, then narrower ones that fill
-    lines. The rest goes through the cache. Tiles of a transpose are streamed as in `stream_tiles`. Those of a
-    stage have left scratch in lines.
+    lines. The rest goes through the cache. Tiles of a transpose are streamed as in `stream_tiles` or
+    `carry_lines`. Those of a stage have left scratch in lines.
     """
+    if nest.carried:
+        return replace(function, body=carry_lines(function.body, nest))
     if nest.staged or not nest.lanes:
         return function
     if nest.transposes:

@@ -246,7 +246,14 @@ def _lane_mask(node: For, lane: _Lane) -> Value | None:
 
 def _store(node: Store, scope: _Scope) -> Store:
     where = None if node.where is None else _value(node.where, scope)
-    return replace(_in_lanes(node, scope), value=_value(node.value, scope), where=where)
+    made = replace(_in_lanes(node, scope), value=_value(node.value, scope), where=where)
+    return made if node.carry is None else replace(made, carry=_carried(node.carry, made, scope))
+
+
+def _carried(before: Load, store: Store, scope: _Scope) -> Load:
+    """The bytes before the rows of a store, as far from row to row as they are, and as far apart in a row."""
+    apart = (scope.step(before, lane) or step for lane, step in zip(scope.lanes, store.steps, strict=True))
+    return replace(before, dtype=store.value.dtype, shape=scope.shape, dims=(), steps=tuple(apart))
 
 
 def _in_lanes(access: Access, scope: _Scope) -> Access:

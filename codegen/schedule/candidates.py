@@ -93,7 +93,7 @@ def _inner_loops(box: StridedBox, first: Schedule, when: Conditions) -> Iterator
             outer = outer_loops(box, inner.inner)
             yield loop_schedule(box, inner, outer, when, stream=True, grouped=False)
         for stream in (False, True):
-            for cut in methods(box, stream=stream):
+            for cut in methods(box, when, stream=stream):
                 yield scheduled(box, cut, when)
     if any(x.table for x in inner.loops):
         yield from _orders(box, elements(box), when)
@@ -134,7 +134,7 @@ def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[
     if first.split:
         yield replace(first, split=False)
     for stream in (True, False):
-        for method in methods(box, stream=stream):
+        for method in methods(box, when, stream=stream):
             yield scheduled(box, method, when)
     if first.stream and (first.stages_rows or not first.staged):
         kept = [Stream("aligned")] * first.stages_rows
@@ -176,7 +176,8 @@ def _blocks(box: StridedBox, cut: Schedule) -> Iterator[Schedule]:
 def _fills_lines(cut: Schedule, rows: int, block: int) -> bool:
     """Whether blocks of so many rows suit the stream of a cut, if lines go from registers past the cache."""
     forms = [] if cut.staged else [x.form for x in cut.obeying(Stream)]
-    return not (("headed" in forms and block != cut.lanes["row"]) or ("given" in forms and rows % block))
+    in_lines = not {"headed", "carried"}.isdisjoint(forms)
+    return not ((in_lines and block != cut.lanes["row"]) or ("given" in forms and rows % block))
 
 
 def _details(cut: Schedule) -> Iterator[Schedule]:
@@ -185,7 +186,7 @@ def _details(cut: Schedule) -> Iterator[Schedule]:
         yield cut.changed(Stage(separate=not stage.separate))
     if cut.stages_rows and cut.obeying(Prefetch):
         yield cut.changed(without=(Prefetch,))
-    if cut.staged or cut.short:
+    if cut.staged or cut.short or cut.carried:
         return
     rows, columns = (cut.tiles(axis) for axis in ("row", "column"))
     outer = cut.order[: -len(rows) - len(columns)]

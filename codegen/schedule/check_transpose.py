@@ -115,6 +115,9 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
     (stream, *others) = (*nest.obeying(Stream), None)
     if nest.staged or stream is None:
         return
+    if nest.carried:
+        _check_carried(nest, stream)
+        return
     width, block, row, column = (nest.target.bits // 8, nest.lanes["row"], *map(nest.axis, ("row", "column")))
     pitches = [x.dst for x in nest.others]
     pitches += [s for _, s in column.dst_table.digits] if column.dst_table else [column.dst]
@@ -133,3 +136,19 @@ def _check_streamed_tiles(nest: CopyNest) -> None:
     if block * width != LINE_BYTES or int_size(column.extent) < LINE_BYTES // width:
         size = LINE_BYTES // width
         refuse(f'Stream("headed") needs blocks of {size} rows, and as many columns', stream)
+
+
+def _check_carried(nest: CopyNest, stream: Stream) -> None:
+    """Blocks that complete lines have a line of each row; the blocks of a result row follow each other."""
+    block, rows = nest.lanes["row"] * nest.target.bits // 8, nest.tiles("row")
+    if nest.obeying(Stream) != (stream,) or block != LINE_BYTES or nest.convert:
+        refuse(
+            f"{stream} needs blocks of {8 * LINE_BYTES // nest.target.bits} rows, which do not convert",
+            stream,
+        )
+    if nest.axis("row").src_table or nest.axis("column").dst_table:
+        refuse(f"{stream} needs rows and columns of one digit each", stream)
+    if len(rows) != 1 or len(nest.tiles("column")) != 1 or nest.obeying(Diagonal):
+        refuse(f"{stream} needs one level of tiles of rows and columns, and no Diagonal", stream)
+    if nest.outer[-1] != rows[0].index or nest.order[-2:] != ("column", "row"):
+        refuse(f"{stream} needs {rows[0].index} as the last outer loop, then column and row", stream)

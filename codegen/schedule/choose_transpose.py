@@ -1,7 +1,8 @@
 """Choose the schedule of a copy whose sides are contiguous along different digits.
 
-There are three methods: streamed in place, where tiles are full lines of the destination; streamed from a
-block of scratch, with parts of long result rows or with complete short ones; and stored through the cache.
+There are four methods: streamed in place, where tiles are full lines of the destination; streamed in place
+where long result rows begin inside lines, whose bytes are carried from block to block; streamed from a block
+of scratch, with parts of long result rows or with complete short ones; and stored through the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from codegen.schedule.transpose_blocks import (
     size_of,
     takes_special_blocks,
 )
-from codegen.schedule.transpose_loops import MANY_REGISTERS, scheduled
+from codegen.schedule.transpose_loops import MANY_REGISTERS, WIDE_BYTES, scheduled
 
 Axes: TypeAlias = tuple[Axis, ...]
 """Digits, most minor first."""
@@ -101,6 +102,21 @@ LAYERED_BYTES = 2048
 LONG_ROW_BYTES = 2048
 """Result rows of at least this length are staged one by one: the loss at both ends is 1 line in 32."""
 
+CARRIED_COLUMNS = 1 << 11
+"""Columns of a tile whose lines are carried, 64 bytes for each: the second cache holds them."""
+
+CARRIED_LINES = 2
+"""Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others (66 MB, Zen 4,
+2026-11: u64 are 1.1 times as fast as with 1, u32 0.95)."""
+
+CARRIED_ROWS_PER_WAY = 4 / 3
+"""More source rows of a carried block evict each other if they share a set of the first cache.
+
+Shares of memcpy of 33 to 67 MB, staged and carried, with source rows 8 KiB and an element apart: u8 0.50 and
+0.42, u16 0.57 and 0.52, u32 0.67 and 0.68, u64 0.65 and 0.86. At other pitches: u8 0.50 and 0.57, u16 0.58
+and 0.75, u32 0.74 and 0.93, u64 0.80 and 1.15 (8 ways, Zen 4, 2026-11). C prototypes at such pitches: u16
+0.5 both, u32 0.6 and 0.75, u64 0.58 and 0.88 (12 ways, Emerald Rapids, 2026-11)."""
+
 SHORT_SOURCE_BYTES = 512
 """Source runs shorter than this are too small for a staged tile with two lines per result row."""
 
@@ -112,7 +128,9 @@ def transpose_schedule(
     found = _in_place(box) if stream else _cached(box)
     if stream and (found is None or _may_be_staged(box, found)):
         staged = _staged(box)
-        if found is None or (staged and _is_better_staged(found, staged)):
+        if found is None and staged and not staged.stages_rows and _gains_by_carrying(box, when):
+            found = _carried(box) or staged
+        elif found is None or (staged and _is_better_staged(found, staged)):
             found = staged
     return None if found is None else scheduled(box, found, when)
 
@@ -133,9 +151,16 @@ def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
     return not staged.stages_rows
 
 
-def methods(box: StridedBox, *, stream: bool) -> tuple[Schedule, ...]:
+def _gains_by_carrying(box: StridedBox, when: Conditions) -> bool:
+    """Whether a transpose whose result rows begin anywhere in a line is faster in place than staged."""
+    few = box.per_line <= CARRIED_ROWS_PER_WAY * machine().first_cache_ways
+    return when.size is None and (few or not _share_one_set(box))
+
+
+def methods(box: StridedBox, when: Conditions, *, stream: bool) -> tuple[Schedule, ...]:
     """The methods for one kind of store: in place or staged past the cache, else one of them through it."""
-    cuts = (_in_place(box), _staged(box)) if stream else (_cached(box),)
+    carried = None if when.size else _carried(box)
+    cuts = (_in_place(box), carried, _staged(box)) if stream else (_cached(box),)
     return tuple(cut for cut in cuts if cut is not None)
 
 
@@ -229,11 +254,34 @@ def _staged(box: StridedBox) -> Schedule | None:
     return _complete_rows(box, rows, columns, stream=True)
 
 
+def _carried(box: StridedBox) -> Schedule | None:
+    """Streamed in place, wherever result rows begin: registers join bytes of a block and of the one before.
+
+    Rows and columns are those of one digit, because the blocks of a result row follow each other.
+    """
+    side, (rows, columns) = box.per_line, (joined_rows(box), joined_columns(box, (box.row,)))
+    fits = len(rows) == len(columns) == 1 and min(box.row.extent, box.column.extent) >= side
+    if (
+        not machine().joins_bytes
+        or box.converts
+        or not fits
+        or (side, side) not in transposed_shapes(box.width)
+    ):
+        return None
+    lines = CARRIED_LINES if box.width >= WIDE_BYTES else 1
+    tiles = _tiles(lines * side, CARRIED_COLUMNS)
+    return _transpose(box, rows, columns, "64x64", *tiles, Stream("carried"))
+
+
 def _crowded(box: StridedBox) -> bool:
     """Whether source rows share sets of an L1 cache with few ways."""
+    return _share_one_set(box) and machine().first_cache_ways < MANY_WAYS
+
+
+def _share_one_set(box: StridedBox) -> bool:
+    """Whether source rows begin in the same set of an L1 cache, or in the next one."""
     pitch = abs(box.row.src)
-    distance = min(pitch % SET_BYTES, -pitch % SET_BYTES)
-    return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
+    return pitch > LINE_BYTES > min(pitch % SET_BYTES, -pitch % SET_BYTES)
 
 
 def _complete_rows(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:

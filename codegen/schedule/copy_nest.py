@@ -10,6 +10,7 @@ from dataclasses import replace
 from hashlib import sha256
 from math import prod
 
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side
 from codegen.schedule.directives import (
     Assemble,
@@ -110,13 +111,13 @@ class CopyNest(Directed):
         """The loops that threads may share, outermost first.
 
         Each call runs some entries of a table. Other nests in bits have one thread, since iterations may
-        share bytes. Staged parts of result rows complete the lines of the parts before them.
+        share bytes. Parts of result rows that are staged or carried complete the lines of the parts before.
         """
         if self.entries or self.obeying(Gather):
             return ("entry",)
         if self.unit_bits == 1:
             return ()
-        if self.staged and not self.stages_rows:
+        if self.carried or (self.staged and not self.stages_rows):
             return self.outer[:-1]
         return self.outer or tuple("block" for _ in self.obeying(Assemble))
 
@@ -139,6 +140,9 @@ class CopyNest(Directed):
         """
         for gather in self.obeying(Gather):
             return gather.buffer_bytes
+        if self.carried:  # a line for each column of the blocks of a tile
+            (tile,), block = self.tiles("column"), self.lanes["column"]
+            return -(-int_size(tile.size) // block) * block * LINE_BYTES
         size = self.staged_block.size_bytes if self.staged_block else 0
         return size if self.stages_rows or int_size(size) > MOST_STACK_BYTES else 0
 

@@ -302,6 +302,11 @@ class Directed:
         return any(x.form != "aligned" for x in self.obeying(Stream))
 
     @property
+    def carried(self) -> bool:
+        """Whether blocks of a transpose complete lines with bytes of the blocks before them."""
+        return any(x.form == "carried" for x in self.obeying(Stream))
+
+    @property
     def staged(self) -> bool:
         """Whether tiles go through a block of scratch."""
         return bool(self.obeying(Stage))

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from codegen.support.caching import clear_caches
-from codegen.support.cpu import cpu_level
+from codegen.support.cpu import VBMI, cpu_level
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.settings import settings
@@ -57,6 +57,7 @@ class Machine:
         last_cache_bytes: the size of the L3 cache, which cores share; 0 if it is not known.
         first_cache_bytes: the size of a core's L1 data cache.
         stream_bytes: the size from which copies bypass the cache; None if it is measured.
+        joins_bytes: whether an instruction puts the bytes of two registers in any order.
     """
 
     level: str
@@ -67,6 +68,7 @@ class Machine:
     last_cache_bytes: int
     first_cache_bytes: int = 1 << 15
     stream_bytes: int | None = None
+    joins_bytes: bool = False
 
 
 _described: Machine | None = None
@@ -105,12 +107,11 @@ def described(other: Machine) -> Iterator[None]:
 @cache
 def _this_machine() -> Machine:
     """This machine, at the CPU level of this process, or the one that TILEJIT_MACHINE describes."""
-    level = cpu_level().name
+    level, joins_bytes = cpu_level().name, VBMI in cpu_level().llvm_features
     ways, size = _read("index0/ways_of_associativity"), _read("index2/size")
     last, first = _read("index3/size") << 10, _read("index0/size") << 10
-    found = Machine(
-        level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20, last, first or 1 << 15
-    )
+    sizes = size << 10 or 1 << 20, last, first or 1 << 15
+    found = Machine(level, *REGISTERS.get(level, (16, 16)), ways or 8, *sizes, joins_bytes=joins_bytes)
     given: dict[str, Any] = read_machine(settings().machine) if settings().machine else {}
     return replace(found, **given) if given else found
 

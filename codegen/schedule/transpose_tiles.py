@@ -63,7 +63,7 @@ def tiles_of_lines(box: StridedBox, cut: Schedule, others: list[Axis], when: Con
     side, (all_rows, all_columns) = box.per_line, cut.counts(box.extents)
     rows, columns = cut.tile(box.extents)
     if when.threads > 1:
-        tiles = size_of(others) * (1 if cut.staged else -(-all_rows // rows))
+        tiles = size_of(others) * (1 if cut.staged or cut.carried else -(-all_rows // rows))
         while columns >= 2 * side and tiles * -(-all_columns // columns) < TILES_PER_THREAD * when.threads:
             columns = columns // 2 // side * side
     if when.size is None and when.tile is None and cut.stream and not cut.staged and not cut.short:

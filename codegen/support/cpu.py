@@ -6,12 +6,16 @@ import ctypes
 import os
 import platform
 import sys
+from dataclasses import replace
 from functools import cache
 
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.interrupts import llvm_binding
 from codegen.support.settings import settings
+
+VBMI = "avx512vbmi"
+"""Permutes of the bytes of two registers, which not all CPUs with AVX-512 have."""
 
 _NEEDED = {
     "avx512": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"),
@@ -22,6 +26,7 @@ _BITS = {
     **{"fma": (0, 6, 12), "f16c": (0, 6, 29), "lzcnt": (2, 6, 5)},
     **{"bmi": (1, 5, 3), "avx2": (1, 5, 5), "bmi2": (1, 5, 8), "avx512f": (1, 5, 16)},
     **{"avx512dq": (1, 5, 17), "avx512cd": (1, 5, 28), "avx512bw": (1, 5, 30), "avx512vl": (1, 5, 31)},
+    VBMI: (1, 6, 1),
 }
 """The position of each usable flag in glibc: leaf, word and bit.
 
@@ -78,14 +83,20 @@ def host_levels() -> tuple[str, ...]:
     """
     if _host_architecture() != "x86_64":
         return tuple(name for name in LEVELS if _LLVM[name][0] == _host_architecture())
+    return tuple(name for name, needed in _NEEDED.items() if _flags().issuperset(needed))
+
+
+@cache
+def _flags() -> frozenset[str]:
+    """The flags of `_BITS` that this CPU supports, from glibc or else from LLVM."""
     flags = _flags_of_glibc()
     if flags is None:
         flags = frozenset(name for name, present in llvm_binding().get_host_cpu_features().items() if present)
-    return tuple(name for name, needed in _NEEDED.items() if flags.issuperset(needed))
+    return flags
 
 
 def _flags_of_glibc() -> frozenset[str] | None:
-    """The flags of `_NEEDED` that both the CPU and the operating system support; None before glibc 2.33.
+    """The flags of `_BITS` that both the CPU and the operating system support; None before glibc 2.33.
 
     glibc reports them as declared in `sys/platform/x86.h`. LLVM knows the flags too, but loading its library
     takes longer than the first copy.
@@ -116,20 +127,28 @@ def cpu_name() -> str:
 
 @cache
 def cpu_level() -> CpuLevel:
-    """The level of this process: the host's highest, or TILEJIT_CPU (read once).
+    """The level of this process: the host's highest, or TILEJIT_CPU (read once); with VBMI if the CPU has it.
 
     Raises:
         KernelError: TILEJIT_CPU is not a level, or this CPU does not support it.
     """
     requested, levels = settings().cpu, host_levels()
     if not requested:
-        return level_named(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
-    level = level_named(requested)
+        return _extended(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
+    level = _extended(requested)
     if level.name not in levels:
         raise KernelError(
             f"TILEJIT_CPU={requested}, but this CPU supports only {', '.join(levels) or 'generic'}"
         )
     return level
+
+
+def _extended(name: str) -> CpuLevel:
+    """The level with that name, with VBMI if it is AVX-512 and this CPU has it."""
+    level = level_named(name)
+    if level.name != "avx512" or VBMI not in _flags():
+        return level
+    return replace(level, llvm_features=f"{level.llvm_features},+{VBMI}")
 
 
 def _host_architecture() -> str:

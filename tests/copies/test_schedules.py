@@ -26,6 +26,9 @@ TRANSPOSE = (
 STAGED = TRANSPOSE.replace('"row_tile", "column_tile"', '"column_tile", "row_tile"') + (
     ', Stage(), Stream("headed"), Prefetch("tile", 1)'
 )
+CARRIED = STAGED.replace('"row", "column")', '"column", "row")').replace(
+    'Stage(), Stream("headed")', 'Stream("carried")'
+)
 SHAPES = (
     *((300, 200), (130, 67), (256, 512), (33, 500), (500, 33), (12, 400), (400, 12), (5, 1000), (192, 320)),
     *((7, 60, 40), (40, 7, 60), (3, 64, 128), (2, 128, 300), (64, 3, 200)),
@@ -39,7 +42,7 @@ def copied(schedule: str) -> Any:
     return tj.explain(z, U4.T, schedule=schedule)
 
 
-@pytest.mark.parametrize("schedule", [TRANSPOSE, STAGED])
+@pytest.mark.parametrize("schedule", [TRANSPOSE, STAGED, CARRIED])
 def test_a_copy_runs_as_the_schedule_says(schedule: str) -> None:
     explained = copied(schedule)
     assert directives_of(str(explained.steps[0].nest)).startswith(f"{schedule}, Parallel(")
@@ -271,6 +274,23 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         (TRANSPOSE + ', Parallel("row")', "expected threads to share row_tile, column_tile, got"),
         (STAGED + ', Parallel("row_tile")', "expected threads to share column_tile, got"),
         (STAGED.replace("Stage()", "Stage(separate=True)"), "expected Stage() for tiles of rows, got"),
+        (CARRIED.replace("column=16", "column=4").replace("row=16", "row=4"), "got blocks of 4x4 elements"),
+        (
+            CARRIED.replace("row=16", "row=4"),
+            'Stream("carried") needs blocks of 16 rows, which do not convert',
+        ),
+        (
+            CARRIED.replace('"column_tile", "row_tile"', '"row_tile", "column_tile"'),
+            "needs row_tile as the last",
+        ),
+        (
+            CARRIED.replace('"column", "row")', '"row", "column")'),
+            "as the last outer loop, then column and row",
+        ),
+        (CARRIED + ", Diagonal()", "needs one level of tiles of rows and columns, and no Diagonal"),
+        (CARRIED + ', Stream("headed")', 'Stream("carried") needs blocks of 16 rows, which do not convert'),
+        (CARRIED + ', Parallel("row_tile")', "expected threads to share column_tile, got"),
+        (CARRIED.replace('Tile("column", 32)', f'Tile("column", {1 << 20})'), "tiles of at most"),
         ("Stage()) + (Stage()", "expected directives, separated by commas"),
         ("a" + ".a" * 400, "expected the call of a directive"),
         ("Vectorize(x=64)", "this copy needs lanes such as Vectorize(row="),
@@ -379,13 +399,18 @@ def test_copies_without_blocks_take_requests(index: Any, schedule: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "axes", "loop"),
-    [((3_000_001, 2), (1, 0), "tile"), ((5001, 3001), (1, 0), "tile"), ((3000, 300, 80), (1, 0, 2), "x")],
+    [
+        ((3_000_001, 2), (1, 0), "tile"),
+        ((5001, 3001), (1, 0), "tile"),
+        ((5001, 3001), (1, 0), "column"),
+        ((3000, 300, 80), (1, 0, 2), "x"),
+    ],
 )
 def test_large_copies_need_no_requests(shape: tuple[int, ...], axes: tuple[int, ...], loop: str) -> None:
     """A text without the requests of the compiler is obeyed."""
     src = np.empty(shape, np.uint32).transpose(axes)
     dst = np.empty(src.shape, np.uint32)
-    with described(replace(machine(), stream_bytes=1 << 20)):
+    with described(replace(machine(), stream_bytes=1 << 20, joins_bytes=loop == "column")):
         own = tj.explain(dst, src)
         text = re.sub(rf', Prefetch\("{loop}", \d+\)', "", own.directives)
         assert text != own.directives

@@ -119,6 +119,7 @@ def random_machine(seed: int, number: int) -> Machine:
     return Machine(
         *(level, *REGISTERS[level], ways, one_of(pick, SECOND_CACHES), one_of(pick, LAST_CACHES), first),
         stream_bytes=one_of(pick, STREAMED_FROM),
+        joins_bytes=bool(chance(pick, 2)),
     )
 
 

@@ -58,6 +58,8 @@ def _reordered(part: str, random: Random) -> str:
 
 def transposed(others: list[str], itemsize: int, random: Random) -> str:
     """A schedule of a transpose: any tiles, order and block, in place or staged, streamed or not."""
+    if random.random() < 0.2:
+        return carried(others, itemsize, random)
     line, lane = 64 // itemsize, max(16 // itemsize, 1)
     rows, columns = random.choice([(line, lane), (lane, line), (line, line)])
     tall, wide = rows * random.randint(1, 9), columns * random.randint(1, 9)
@@ -84,6 +86,18 @@ def transposed(others: list[str], itemsize: int, random: Random) -> str:
     how += ["Diagonal()"] * (blocks == ("column", "row") and random.random() < 0.3)
     how += ['Prefetch("column", 256)'] * (random.random() < 0.2)
     how += [f"Vectorize(row={rows}, column={columns})", 'Tail("row", "clamp")', 'Tail("column", "clamp")']
+    return ", ".join(how)
+
+
+def carried(others: list[str], itemsize: int, random: Random) -> str:
+    """A schedule of a transpose whose blocks complete lines of result rows."""
+    line, columns = 64 // itemsize, random.choice([max(16 // itemsize, 1), 64 // itemsize])
+    how = [f'Tile("row", {line * random.randint(1, 3)})', f'Tile("column", {columns * random.randint(1, 9)})']
+    outer = ["column_tile", *others] if random.random() < 0.5 else [*others, "column_tile"]
+    loops = ", ".join(f'"{name}"' for name in (*outer, "row_tile", "column", "row"))
+    how += [f"Reorder({loops})", f"Vectorize(row={line}, column={columns})", 'Stream("carried")']
+    how += [f'Parallel("{random.choice(outer)}")'] * (random.random() < 0.4)
+    how += [random.choice(['Prefetch("tile", 1)', 'Prefetch("column", 256)'])] * (random.random() < 0.7)
     return ", ".join(how)
 
 

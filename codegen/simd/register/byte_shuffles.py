@@ -18,6 +18,7 @@ from codegen.simd.register.intrinsics import routine
 from codegen.simd.register.memory import I8, I32, vector
 from codegen.simd.register.shuffles import concatenated, cut, shuffle
 from codegen.simd.register.values import Vector, from_lines, lines_of, vector_type
+from codegen.support.cpu import CpuLevel
 
 PAIR_BYTES = 2 * LANE_BYTES
 """One instruction shuffles two rows that share an order, if registers have 32 bytes."""
@@ -36,17 +37,17 @@ _NATIVE = {
 }
 
 
-def library(names: Iterable[str], level: str) -> str:
+def library(names: Iterable[str], level: CpuLevel) -> str:
     """LLVM IR that defines the shuffles by the instructions of a level, or "" without a call or one."""
     sizes = [size for size, symbol in SYMBOLS.items() if symbol in names]
-    if not sizes or level not in _NATIVE:
+    if not sizes or level.name not in _NATIVE:
         return ""
     module = ir.Module()
     for size in sizes:
         function = ir.Function(module, _kind(size), SYMBOLS[size])
         function.attributes.add("alwaysinline")
         builder = ir.IRBuilder(function.append_basic_block())
-        builder.ret(_native(builder, level, *function.args))
+        builder.ret(_native(builder, level.name, *function.args))
     return str(module)
 
 

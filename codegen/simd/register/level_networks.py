@@ -11,6 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from codegen.support.cpu import CpuLevel
+
 IN_LANES = "tilejit.shuffles_in_lanes"
 """The constant: whether unpacks within lanes cost less than permutes of two registers."""
 
@@ -40,8 +42,8 @@ def by_level(builder: Any, in_lanes: Callable[[], list[Any]], across: Callable[[
     return lines
 
 
-def library(names: Iterable[str], level: str) -> str:
+def library(names: Iterable[str], level: CpuLevel) -> str:
     """LLVM IR that defines the constant, or "" if no name is its."""
     if IN_LANES not in names:
         return ""
-    return f"@{IN_LANES} = constant i1 {int(level in _IN_LANES_AT)}\n"
+    return f"@{IN_LANES} = constant i1 {int(level.name in _IN_LANES_AT)}\n"

@@ -19,6 +19,7 @@ from codegen.ir.access_families import PREFETCH, AccessFamily
 from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.routines import Routine
+from codegen.simd.register.completed_lines import completed
 from codegen.simd.register.intrinsics import routine as intrinsic
 from codegen.simd.register.memory import I8, I16, I32, I64, load_untagged, prefetch, store_untagged
 from codegen.simd.register.shuffles import concatenated, cut
@@ -61,7 +62,8 @@ def access(routine: Routine, family: AccessFamily) -> Any:
         prefetch_…(address)                          requests for lines
 
     "first" forms take a number of leading lanes as the last argument; the other lanes read as 0. For a block
-    they store as many rows, fewer than all. "where" forms take a mask there. Stores also take all lanes of a
+    they store as many rows, fewer than all. "where" forms take a mask there, and "carried" ones the address
+    of the line before each row (`Store.carry`). Stores also take all lanes of a
     block in one vector, and whole lines in any rows. A `stream_fence` must follow streams before other
     threads read the data.
     """
@@ -134,6 +136,9 @@ class _Access:
         if self.is_block and self.routine.form == "first":
             self.first_rows(builder, starts, step, *values)
             return None
+        if self.routine.form == "carried":
+            self.completed_lines(builder, starts, *values)
+            return None
         made = [
             self.row(builder, at, step, *(row_of(builder, value, k) for value in values))
             for k, at in enumerate(list(starts))
@@ -147,6 +152,16 @@ class _Access:
                 more = builder.icmp_signed(">", count, number(I64, k))
                 inside.enter_context(builder.if_then(more, likely=True))
                 self.row(builder, next(starts), step, row_of(builder, block, k))
+
+    def completed_lines(self, builder: Any, starts: Iterator[Any], block: Any, carry: Any) -> None:
+        """Streams of the lines that rows complete. The rows then are the bytes before the next rows."""
+        for k, address in enumerate(starts):
+            row = builder.bitcast(row_of(builder, block, k), wide(I8, LINE_BYTES))
+            waiting = builder.add(carry, number(I64, k * LINE_BYTES))
+            begun = builder.and_(address, number(I64, LINE_BYTES - 1))
+            line = completed(builder, load_untagged(builder, waiting, row.type), row, begun)
+            self.store_lines(builder, line, builder.sub(address, begun))
+            store_untagged(builder, row, waiting)
 
     def row(self, builder: Any, address: Any, step: Any, *values: Any) -> Any:
         """The access of one row; None for stores and prefetches."""

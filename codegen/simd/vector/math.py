@@ -16,6 +16,7 @@ from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, LANES, UNSIGNED
 from codegen.simd.register.values import Lanewise, by_lanes, joined, lane, lanes_of, llvm_kind, number
 from codegen.simd.vector.math_library import best_vector_symbol, scalar_symbol
+from codegen.support.cpu import CpuLevel
 
 
 def _symbol(name: str, dtype: str, lanes: int) -> str:
@@ -72,14 +73,14 @@ def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
     return function
 
 
-def library(names: Iterable[str], level: str) -> str:
+def library(names: Iterable[str], level: CpuLevel) -> str:
     """LLVM IR that defines the named functions that have vector versions at the level, or "" if none do."""
     module = ir.Module()
     for symbol in names:
         if symbol not in _PLACEHOLDERS:
             continue
         name, dtype, lanes = _PLACEHOLDERS[symbol]
-        version = best_vector_symbol(level, name, dtype, lanes)
+        version = best_vector_symbol(level.name, name, dtype, lanes)
         if version:
             _define(module, symbol, name, dtype, lanes, version)
     return str(module) if module.functions else ""

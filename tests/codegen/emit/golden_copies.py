@@ -30,6 +30,7 @@ from tilejit.tiled.tile_grid import grid_of
 
 CACHED = replace(MACHINE, stream_bytes=1 << 40)
 STREAMED = replace(MACHINE, stream_bytes=0)
+VBMI = replace(STREAMED, joins_bytes=True)
 AVX2 = replace(MACHINE, level="avx2", register_bytes=32)
 
 
@@ -203,11 +204,13 @@ COPIES = {
     "transpose_u8_in_cache": transpose("u1", (300, 200), CACHED),
     "transpose_u8_streamed": transpose("u1", (512, 1024), STREAMED),
     "transpose_u8_staged": transpose("u1", (4096, 701), STREAMED, pitch=4099),
+    "transpose_u8_carried": transpose("u1", (4096, 701), VBMI, pitch=4099),
     "transpose_u8_short_source_rows": in_brief(transpose("u1", (12000, 13), CACHED)),
     "transpose_u16_short_rows": in_brief(transpose("u2", (12, 4000), STREAMED)),
     "transpose_u32_in_cache": transpose("u4", (300, 200), CACHED),
     "transpose_u32_streamed": transpose("u4", (512, 1024), STREAMED),
     "transpose_u32_staged": transpose("u4", (1024, 701), STREAMED, pitch=1027),
+    "transpose_u32_carried": in_brief(transpose("u4", (1024, 701), VBMI, pitch=1027)),
     "transpose_u64_swapped": in_brief(transpose("<u8", (300, 200), CACHED, ">u8")),
     "transpose_f32_to_bf16": transpose("f4", (1920, 3072), STREAMED, BF16, stages={}),
     "transpose_f32_to_bf16_in_cache": in_brief(transpose("f4", (300, 200), CACHED, BF16)),

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from codegen.backend.object_loader import load_object
 from codegen.emit.source import source_of
-from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, PREFETCH, AccessFamily
+from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, MOVED, PREFETCH, AccessFamily
 from codegen.ir.buffers import Buffer
-from codegen.ir.building import index_of, times
+from codegen.ir.building import index_of, plus, times
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import index_symbol
 from codegen.ir.interpreter import interpret
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import BufferArg, Compare, For, Function, If, ScalarArg, Statement, Store
 from codegen.ir.values import Load, Op, Step, VectorShape
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
-from codegen.support.cpu import host_levels, level_named
+from codegen.support.cpu import CpuLevel, cpu_level, host_levels, level_named
 from tests.codegen.simd.instruction_cases import SmallKernel
 from tests.codegen.simd.objects import object_code
 from tests.conftest import SEED
@@ -124,7 +125,8 @@ def elements(dtype: str, count: int) -> NDArray[np.uint8]:
 
 def forms() -> list[tuple[AccessFamily, str, int]]:
     families = (family for family in ACCESSES if family != PREFETCH)
-    return [(each, form, rank) for each in families for rank, some in enumerate(each.forms) for form in some]
+    every = ((each, form, rank) for each in families for rank, some in enumerate(each.forms) for form in some)
+    return [each for each in every if "carried" not in each]
 
 
 def aligned(size: int) -> NDArray[np.uint8]:
@@ -164,3 +166,41 @@ def check(family: AccessFamily, form: str, rank: int, level: str, unit: int) -> 
         run(table.ctypes.data, 0, sizes.ctypes.data, 0, 0)
         assert not (TEST_FLAGS and TEST_FLAGS(ALL_FLAGS)) or family.sets_flags
         assert np.array_equal(dst, expected), f"{family.name} {form} of {dtype}, {shape}"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("level", [cpu_level(), *map(level_named, host_levels())], ids=lambda x: x.name)
+@pytest.mark.parametrize("dtype", MOVED)
+def test_lines_that_rows_complete(dtype: str, level: CpuLevel) -> None:
+    """The same bytes as the interpreter's, wherever rows begin. AVX-512 with and without VBMI are levels."""
+    bits, rows, pitch = bits_of(dtype), 3, 300
+    shape, steps = (rows, LINE_BYTES * 8 // bits), (LINE_BYTES, bits // 8)
+    src, dst = times("i", LINE_BYTES * rows), plus(times("i", LINE_BYTES), "shift")
+    carry = Load("carry", (index_of(0),), f"bits{bits}", shape, (0, 0), steps)
+    value = Load("src", (src,), f"bits{bits}", shape, (0, 0), steps)
+    store = Store("dst", (dst,), value, (0, 0), (pitch, bits // 8), streamed=True, carry=carry)
+    body = For("i", (index_of(1),), (index_of(4),), 1, (store,))
+    buffers = BufferArg("src"), BufferArg("dst"), BufferArg("carry")
+    name = f"carried_{dtype}"
+    function = Function(name, (ScalarArg("shift", "i64"),), (body,), buffers=buffers, summary="carried")
+    made = object_code(SmallKernel(name, source_of(function)), level)
+    run, rng = KERNEL_PROTOTYPES[False](load_object(name, made)), np.random.default_rng(SEED)
+    for shift in range(LINE_BYTES):
+        sides = [
+            aligned(size) for size in (4 * LINE_BYTES * rows, rows * pitch + LINE_BYTES, LINE_BYTES * rows)
+        ]
+        for side in sides:
+            side[:] = rng.integers(0, 256, len(side), np.uint8)
+        wanted = [aligned_copy(side) for side in sides]
+        given = {x.name: Buffer(y, 8, 0, 0) for x, y in zip(buffers, wanted, strict=True)}
+        interpret(function, (shift,), given)
+        table = np.array([side.ctypes.data for side in sides], np.int64)
+        sizes = np.array([shift], np.int64)
+        run(table.ctypes.data, 0, sizes.ctypes.data, 0, 0)
+        assert all(map(np.array_equal, sides, wanted)), shift
+
+
+def aligned_copy(of: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    made = aligned(len(of))
+    made[:] = of
+    return made

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from llvmlite import binding
 
 from codegen.runtime.kernel import Kernel
-from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
+from codegen.support.cpu import LEVELS, VBMI, CpuLevel, cpu_level, host_levels, level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import (
@@ -104,7 +105,8 @@ def test_the_cpu_level_setting(level: str) -> None:
 def test_levels() -> None:
     assert {level_named(name).triple.split("-")[0] for name in X86} == {"x86_64"}
     assert level_named("neon").triple.split("-")[0] in ("aarch64", "arm64")
-    assert cpu_level() == level_named(host_levels()[0])
+    highest = level_named(host_levels()[0])
+    assert replace(cpu_level(), llvm_features=highest.llvm_features) == highest
     with pytest.raises(KernelError, match="avx512, avx2, sse2, neon"):
         level_named("avx9")
 
@@ -112,8 +114,7 @@ def test_levels() -> None:
 def test_this_cpu_has_its_levels_by_llvm() -> None:
     """LLVM finds the features of each level that this CPU has."""
     here = {name for name, there in binding.get_host_cpu_features().items() if there}
-    for name in host_levels():
-        wanted = {
-            feature[1:] for feature in level_named(name).llvm_features.split(",") if feature.startswith("+")
-        }
-        assert wanted <= here, name
+    for level in (cpu_level(), *map(level_named, host_levels())):
+        wanted = {feature[1:] for feature in level.llvm_features.split(",") if feature.startswith("+")}
+        assert wanted <= here, level
+    assert (VBMI in cpu_level().llvm_features) == (cpu_level().name == "avx512" and VBMI in here)

@@ -142,6 +142,7 @@ FACTS: dict[str, tuple[Any, ...]] = {
     "second_cache_bytes": (256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20),
     "last_cache_bytes": (0, 32 << 20, 300 << 20),
     "stream_bytes": (0, 1000, 2 << 20, None),
+    "joins_bytes": (False, True),
 }
 """The properties in which machines differ. The CPU level stays, because kernels are compiled for it."""
 
