@@ -259,18 +259,14 @@ def _carried(box: StridedBox) -> Schedule | None:
 
     Rows and columns are those of one digit, because the blocks of a result row follow each other.
     """
-    side, (rows, columns) = box.per_line, (joined_rows(box), joined_columns(box, (box.row,)))
-    fits = len(rows) == len(columns) == 1 and min(box.row.extent, box.column.extent) >= side
-    if (
-        not machine().joins_bytes
-        or box.converts
-        or not fits
-        or (side, side) not in transposed_shapes(box.width)
-    ):
+    side, row, column = box.per_line, box.row, box.column
+    fits = min(row.extent, column.extent) >= side and (side, side) in transposed_shapes(box.width)
+    long = row.extent * box.width >= LONG_ROW_BYTES and column.extent * box.source_width >= SHORT_SOURCE_BYTES
+    if not machine().joins_bytes or box.converts or not fits or not long:
         return None
     lines = CARRIED_LINES if box.width >= WIDE_BYTES else 1
     tiles = _tiles(lines * side, CARRIED_COLUMNS)
-    return _transpose(box, rows, columns, "64x64", *tiles, Stream("carried"))
+    return _transpose(box, (row,), (column,), "64x64", *tiles, Stream("carried"))
 
 
 def _crowded(box: StridedBox) -> bool:

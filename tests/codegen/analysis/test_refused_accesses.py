@@ -38,6 +38,13 @@ def moved(src: Index, dst: Index) -> Store:
     return Store("dst", (dst,), Load("src", (src,), "bits8", (64,), (0,), (1,)), (0,), (1,))
 
 
+def completed(dst: Index) -> Store:
+    """The line that a row completes; the bytes before each row are in scratch."""
+    before = Load("held", (Affine(),), "bits8", (1, 64), (0, 0), (64, 1))
+    row = Load("src", (AT,), "bits8", (1, 64), (0, 0), (64, 1))
+    return Store("dst", (dst,), row, (0, 0), (64, 1), streamed=True, carry=before)
+
+
 AT = times("i", "pitch")
 BY_TABLE = (Let("at", Load("offsets", (index_symbol("i"),), "i64")), moved(index_symbol("at"), AT))
 HELD = Alloc("held", SCRATCH, "scratch")
@@ -67,6 +74,7 @@ def rows(*body: Statement, more: int = 0) -> Function:
         (GATHERED,),
         (UNSURE,),
         (BACKWARD,),
+        (HELD, If((compare("i", "ge", 1),), (completed(AT),))),
     ],
     ids=[
         "by pitch",
@@ -77,6 +85,7 @@ def rows(*body: Statement, more: int = 0) -> Function:
         "gather",
         "unsure",
         "backward",
+        "completed lines",
     ],
 )
 def test_accesses_inside_their_storages_are_proven(body: tuple[Statement, ...]) -> None:
@@ -87,6 +96,7 @@ def test_accesses_inside_their_storages_are_proven(body: tuple[Statement, ...]) 
     ("function", "message"),
     [
         (rows(moved(AT, AT), more=1), "may leave src: expected bytes 0 to 639, got 0 to 703"),
+        (rows(HELD, completed(AT)), "may leave dst: expected bytes 0 to 639, got -63 to 639"),
         (rows(moved(AT, plus(AT, 4))), "may leave dst: .* got 0 to 643"),
         (rows(moved(plus(AT, -4), AT)), "may leave src: .* got -4 to"),
         (rows(*BY_TABLE, more=1), "offsets.* may leave the table: expected entries 0 to 9, got 0 to 10"),
@@ -98,6 +108,7 @@ def test_accesses_inside_their_storages_are_proven(body: tuple[Statement, ...]) 
     ],
     ids=[
         "a row too many",
+        "line before the row",
         "beyond",
         "before",
         "table",

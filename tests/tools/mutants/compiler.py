@@ -48,6 +48,27 @@ PASSES_AND_SCHEDULES = (
         ("test_tiled_schedules", "test_plans"),
     ),
     Mutant(
+        "carried-line-of-begun-rows",
+        "The first block of a result row completes lines that begin before the row.",
+        'greatest("row_tile", rows),',
+        '"row_tile",',
+        ("test_carried_lines",),
+    ),
+    Mutant(
+        "carried-line-shared-by-blocks",
+        "Blocks that repeat columns carry them twice.",
+        'View(WAITING, CARRY, times(minus("column_block", first_iteration(tile)), LINE_BYTES)),',
+        'View(WAITING, CARRY, times(minus("column_first", first_iteration(tile)), LINE_BYTES)),',
+        ("test_carried_lines",),
+    ),
+    Mutant(
+        "carried-line-inside-a-row",
+        "Lines that rows complete are proven as if they began with the row.",
+        "low = low - Affine(LINE_BYTES - 1)",
+        "low = low - Affine(0)",
+        ("test_refused_accesses",),
+    ),
+    Mutant(
         "widen-one-side",
         "Elements that are contiguous only in the destination move as one wide element.",
         "if axis.dst == axis.src == box.width and run in WIDTHS:",
