@@ -150,9 +150,10 @@ def _fills_blocks(cut: Schedule) -> bool:
 def _gains_by_streaming(box: StridedBox, schedule: Schedule, when: Conditions) -> bool:
     """Whether streaming pays for a transpose that the cache could hold: result rows are long, or narrow.
 
-    One that would stay in the cache is only staged, if register blocks lose lines otherwise. Staged rows of 9 to 31 elements of eight bytes, or of 31 of four, are up to 1.7 times as fast through the
-    cache. Those of 57 elements, of 31 of two bytes, or of 15 of four, are up to 1.7 times as fast past it
-    (17 MB, Zen 4, 2026-11).
+    One that would stay in the cache is only staged, if register blocks lose lines otherwise. Staged rows of 9
+    to 31 elements of eight bytes, or of 31 of four, are up to 1.7 times as fast through the cache. Those of
+    57 elements, of 31 of two bytes, or of 15 of four, are up to 1.7 times as fast past it (17 MB, Zen 4,
+    2026-11).
     """
     if schedule.short or not _fills_blocks(schedule):
         return False
