@@ -14,7 +14,6 @@ from codegen.support.dataclasses import dataclass
 STAGED_OFFSETS, RUN_OFFSETS, STAGED_RUN_OFFSETS = "staged_offsets", "run_offsets", "staged_run_offsets"
 """The arguments of a kernel for the tables of a block: its columns, and its runs on both sides."""
 
-
 MOST_GROUPED = 32
 """The most parts of result rows in a block of several groups: it takes a third of the first cache."""
 
