@@ -44,7 +44,7 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
 
 
 def crowding(box: StridedBox) -> tuple[float, float]:
-    """Source and result rows of a register block as multiples of those whose lines an L1 cache holds meanwhile.
+    """Source and result rows of a register block, as multiples of those whose lines an L1 cache holds.
 
     1025x1025 f32, rows 4100 bytes apart -> (2, 2): 16 lines in one set of 8 ways
 
