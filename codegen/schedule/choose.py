@@ -132,7 +132,9 @@ def streams_transposes(box: StridedBox, when: Conditions) -> bool:
 
 def _is_crowded(box: StridedBox, when: Conditions) -> bool:
     """Whether a transpose in cache may lose lines of register blocks before all of their bytes are used."""
-    if when.stream_bytes == NEVER_STREAM or box.converts or box.entries or crowding(box)[0] < BOTH_CROWDED:
+    if when.stream_bytes == NEVER_STREAM or box.converts or box.entries or box.row.src % ALIAS_BYTES == 0:
+        return False  # rows that are exactly a multiple apart have blocks of their own
+    if crowding(box)[0] < BOTH_CROWDED:
         return False
     return replace(when, stream_bytes=CROWDED_BYTES).go_past_cache(box)
 

@@ -31,7 +31,7 @@ from codegen.schedule.transpose_blocks import (
     size_of,
     takes_special_blocks,
 )
-from codegen.schedule.transpose_loops import MANY_REGISTERS, WIDE_BYTES, scheduled
+from codegen.schedule.transpose_loops import MANY_REGISTERS, WIDE_BYTES, crowding, scheduled
 
 Axes: TypeAlias = tuple[Axis, ...]
 """Digits, most minor first."""
@@ -109,8 +109,8 @@ CARRIED_LINES = 2
 """Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others (66 MB, Zen 4,
 2026-11: u64 are 1.1 times as fast as with 1, u32 0.95)."""
 
-CARRIED_ROWS_PER_WAY = 4 / 3
-"""More source rows of a carried block evict each other if they share a set of the first cache.
+CARRIED_CROWDING = 4 / 3
+"""Lines are carried if blocks have at most so many source rows, in those that the first cache holds.
 
 Shares of memcpy of 33 to 67 MB, staged and carried, with source rows 8 KiB and an element apart: u8 0.50 and
 0.42, u16 0.57 and 0.52, u32 0.67 and 0.68, u64 0.65 and 0.86. At other pitches: u8 0.50 and 0.57, u16 0.58
@@ -153,8 +153,7 @@ def _is_better_staged(in_place: Schedule, staged: Schedule) -> bool:
 
 def _gains_by_carrying(box: StridedBox, when: Conditions) -> bool:
     """Whether a transpose whose result rows begin anywhere in a line is faster in place than staged."""
-    few = box.per_line <= CARRIED_ROWS_PER_WAY * machine().first_cache_ways
-    return when.size is None and (few or not _share_one_set(box))
+    return when.size is None and crowding(box)[0] <= CARRIED_CROWDING
 
 
 def methods(box: StridedBox, when: Conditions, *, stream: bool) -> tuple[Schedule, ...]:
@@ -271,13 +270,9 @@ def _carried(box: StridedBox) -> Schedule | None:
 
 def _crowded(box: StridedBox) -> bool:
     """Whether source rows share sets of an L1 cache with few ways."""
-    return _share_one_set(box) and machine().first_cache_ways < MANY_WAYS
-
-
-def _share_one_set(box: StridedBox) -> bool:
-    """Whether source rows begin in the same set of an L1 cache, or in the next one."""
     pitch = abs(box.row.src)
-    return pitch > LINE_BYTES > min(pitch % SET_BYTES, -pitch % SET_BYTES)
+    distance = min(pitch % SET_BYTES, -pitch % SET_BYTES)
+    return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
 def _complete_rows(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) -> Schedule | None:

@@ -48,12 +48,9 @@ def crowding(box: StridedBox) -> tuple[float, float]:
 
     1025x1025 f32, rows 4100 bytes apart -> (2, 2): 16 lines in one set of 8 ways
 
-    The lines are in few sets if rows are nearly a multiple of some KiB apart. (0, 0) if source rows are exactly
-    a multiple apart: they have blocks of their own.
+    The lines are in few sets if rows are a multiple of some KiB apart, or nearly.
     """
     rows = min(box.row.extent, box.per_line)
-    if box.row.src % ALIAS_BYTES == 0:
-        return 0.0, 0.0
     return _in_few_sets(abs(box.row.src), rows), _in_few_sets(abs(box.column.dst), rows)
 
 
