@@ -56,7 +56,7 @@ def test_rows_begin_anywhere(width: int, seed: int) -> None:
 def test_each_pass_keeps_the_meaning(width: int, rows: int, columns: int) -> None:
     text = carried([], width, Random(rows))
     src = np.random.default_rng(7).integers(0, 1 << 7, (rows, columns)).astype(f"u{width}")
-    room = np.zeros(rows * columns * width + 64, np.uint8)
+    room = np.zeros(rows * columns * width + 128, np.uint8)
     for shift in (0, 3 * width, 5):
         dst = room[-room.ctypes.data % 64 + shift :][: src.nbytes].view(src.dtype).reshape(columns, rows)
         with watching() as seen:
