@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import typer
 
-from bench import corpus, corpus_kernels, record
+from bench import corpus, corpus_kernels, record, saved
 from bench.arrays import BF16, Array
 from bench.corpus import Recorded, cases, is_held_out, tight
 from bench.formats import F32
@@ -23,7 +23,7 @@ from bench.peers import Call
 from bench.record import Method, measured, packed_texts, shares_of
 from bench.space import CopySpace, Program, program_text
 from bench.swizzles import SWIZZLED
-from codegen import Element, known_sizes
+from codegen import Element, Machine, known_sizes
 from tilejit.layout.as_layout import as_layout
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
@@ -273,3 +273,12 @@ def test_sources_of_conversions_hold_ordinary_numbers() -> None:
     assert space.source == Element("f32", 32)
     out, _ = space.calls()
     assert out.size == 2 * 512 * 256
+
+
+@pytest.mark.parametrize("path", sorted(saved.FOLDER.glob("record-*.jsonl")), ids=lambda path: path.name)
+def test_saved_records_have_every_case(path: Path) -> None:
+    head, lines = record.read(path)
+    assert Machine(**head["schedules_for"]).level == head["level"]
+    assert {line["case"] for line in lines} == {case.name for case in cases()}
+    assert not any("problem" in line for line in lines)
+    assert path.stat().st_size < 1 << 20
