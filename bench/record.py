@@ -222,7 +222,7 @@ def _times(space: Space, method: Method) -> Json:
             raise WrongAnswer(f"this schedule writes other bytes than the first one: {text}")
         calls[text] = call
     copy = memcpy(space.moved_bytes // 2)
-    found = interleaved({MEMCPY: copy, **calls}, method.rounds, method.seconds, warm_long=True)
+    found = interleaved({MEMCPY: copy, **calls}, method.rounds, method.seconds, same_data=True)
     least = found[MEMCPY].least
     shares = {text: least / found[text].least if text in found else None for text in makers}
     return {"memcpy_us": 1e6 * least, "spread": found[MEMCPY].median / least, **packed_texts(shares)}

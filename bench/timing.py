@@ -53,18 +53,17 @@ def interleaved(
     rounds: int,
     seconds: float = float("inf"),
     *,
-    warm_long: bool = False,
+    same_data: bool = False,
 ) -> dict[str, Timing]:
     """Run every call `rounds` times in turn. After that many seconds, only the first few rounds begin.
 
-    Each must have run before, so that nothing is compiled now.
-
-    warm_long  whether long calls have one warm-up call in each turn, too. Otherwise what is timed after a
-               plain copy also waits until the lines that it left in the caches are written
+    Each must have run before, so that nothing is compiled now. Calls on the `same_data` are all warmed up if
+    the fastest one is: the data fits the caches, and another call may have stored it past them.
     """
     ends = time.monotonic() + seconds
     times: dict[str, list[float]] = {name: [] for name in calls}
     lengths = {name: _warm(run) for name, run in calls.items()}
+    fastest = min(lengths.values())
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -72,8 +71,8 @@ def interleaved(
             if done >= SURE_ROUNDS and time.monotonic() > ends:
                 break
             for name, run in calls.items():
-                if lengths[name] < WARM_SECONDS or warm_long:
-                    _timed(run, WARM_CALLS if lengths[name] < WARM_SECONDS else 1)
+                if (fastest if same_data else lengths[name]) < WARM_SECONDS:
+                    _timed(run, WARM_CALLS)
                 times[name].append(_timed(run, repeats(lengths[name])))
     finally:
         if collecting:
@@ -115,7 +114,7 @@ def _warm(run: Callable[[], object]) -> float:
     """Seconds of a call after earlier calls have brought as much of its data into the caches as fits."""
     if once(run) < LONG_SECONDS:
         _timed(run, WARM_CALLS)
-    return once(run)
+    return min(once(run), once(run))
 
 
 def repeats(seconds: float) -> int:
