@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from math import prod
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from bench.peers import Call
 from bench.record import Method, measured, packed_texts, shares_of
 from bench.space import CopySpace, Program, program_text
 from bench.swizzles import SWIZZLED
+from bench.timing import WARM_CALLS, WARM_SECONDS, interleaved
 from codegen import Element, Machine, known_sizes
 from tilejit.layout.as_layout import as_layout
 from tilejit.programs.copy_programs import copy_program
@@ -266,6 +268,23 @@ def test_a_failure_sets_the_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(typer.Exit) as raised:
         record.main(tmp_path / "records.jsonl", rounds=1)
     assert raised.value.exit_code == 1
+
+
+@pytest.mark.parametrize("same_data", [False, True])
+def test_slow_calls_on_the_same_data_are_warmed_up(same_data: bool) -> None:
+    calls = {"fast": 0, "slow": 0}
+
+    def run(name: str, seconds: float) -> None:
+        calls[name] += 1
+        sleep(seconds)
+
+    slow, count = 2 * WARM_SECONDS, dict[str, int]()
+    makers = {"fast": partial(run, "fast", 0.0), "slow": partial(run, "slow", slow)}
+    for rounds in (1, 2):
+        calls["slow"] = 0
+        interleaved(makers, rounds, same_data=same_data)
+        count[str(rounds)] = calls["slow"]
+    assert count["2"] - count["1"] == 1 + WARM_CALLS * same_data
 
 
 def test_sources_of_conversions_hold_ordinary_numbers() -> None:
