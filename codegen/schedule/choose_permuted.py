@@ -35,7 +35,9 @@ def period_staging(copy: SinglePass, layout: PermutedMap) -> Staging | None:
     packs = copy.src.slots is None
     array, storage = (copy.src, copy.dst) if packs else (copy.dst, copy.src)
     strides, itemsize = _strides(array), bytes_held(copy.target)
-    if strides is None or (copy.choice is None and not goes_in_periods(copy.boxes, packs=packs)):
+    if strides is None or (
+        copy.choice is None and not goes_in_periods(copy.boxes, packs=packs, streams=copy.streams)
+    ):
         return None
     extents = _extents(layout, array.dims, strides, copy.part * itemsize)
     grid = BlockGrid(array.dims, extents) if extents else None
@@ -91,18 +93,19 @@ def _even(count: int, room: int) -> int:
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
-def goes_in_periods(boxes: Sequence[BoxSchedule], *, packs: bool) -> bool:
+def goes_in_periods(boxes: Sequence[BoxSchedule], *, packs: bool, streams: bool) -> bool:
     """Whether blocks are faster: where most bytes are transposed, or are read from the storage box by box.
 
-    packs: whether the copy writes the storage
+    packs: whether the copy writes the storage. streams: whether it outgrows the caches
 
     Transposed boxes run at 0.03 to 0.3 of memcpy, blocks at 0.3 to 0.65. Lines assembled from chunks of the
     storage run at 0.35 to 0.6, blocks at 0.6 to 0.85 (Zen 5, 2026-11). Gathered lines need no blocks, nor do
-    chunks that are written to the storage.
+    chunks that are written to the storage, or that stay in the last cache: these are read at 0.65 to 0.74 of
+    memcpy, in blocks at 0.31 to 0.35 (8 MB, Zen 4, 2026-11).
     """
     if not boxes or any(x.schedule.obeying(Gather) for x in boxes):
         return False
-    return not packs or not all(_copies_lines(x.schedule) for x in boxes)
+    return (streams and not packs) or not all(_copies_lines(x.schedule) for x in boxes)
 
 
 def _copies_lines(schedule: Schedule) -> bool:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import tilejit as tj
+from codegen import described
 from tests.tools.extent import examples
+from tests.tools.goldens import MACHINE
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, unpacked_by_definition, value_mask
 from tests.tools.strategies import shape_pairs
@@ -271,3 +273,18 @@ def test_keywords_of_a_wrong_type(keywords: dict[str, Any]) -> None:
         tj.relayout(tj.pack(np.ones((3, 5), np.float32), SOURCE), TARGET, **keywords)
     with pytest.raises(TypeError):
         tj.relayout(tj.pack(np.ones((3, 5), np.float32), SOURCE), 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "blocks"),
+    [
+        ("f32[513,513]{1,0:T(8,8)(4,4)(2,2)}", "{1,0:T(8,128)}", False),
+        ("f32[4096,4096]{1,0:T(8,8)(4,4)(2,2)}", "{1,0:T(6,1)}", True),
+        ("s8[1024,1024]{0,1:T(32,32)(32,8)(32,2)(4,1,1,32,2)(32,1)}", "{1,0:T(8,128)(4,1)}", True),
+    ],
+)
+def test_blocks_are_for_copies_that_outgrow_the_caches(source: str, target: str, blocks: bool) -> None:
+    """Or for those that move single elements."""
+    with described(MACHINE):
+        explained = tj.explain(target, source)
+    assert ("copied into" in explained.schedule) == blocks
