@@ -129,9 +129,18 @@ class _Maker:
         if converts or given.schedule or given.virtual_vector_size or given.specialize != STRUCTURE:
             return (None,)
         when, padded = self._conditions(), self.padding is not None
+        largest = self._largest() if when.is_large else None
         if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
-            return joined_candidates(self.boxed, when, padded=padded)
-        return (choose_joined(self.boxed, when, padded=padded),)
+            return joined_candidates(self.boxed, largest, when, padded=padded)
+        return (choose_joined(self.boxed, largest, when, padded=padded),)
+
+    def _largest(self) -> StridedBox | None:
+        """The box that moves the most elements, in normal form; None if no box moves any."""
+        box = max(self.boxed.boxes, key=lambda x: x.volume, default=None)
+        if box is None or not box.volume:
+            return None
+        made = copied_box(self.boxed, box, self.source, self.target, swap=self.swap)
+        return replace(self, observe=nobody)._normal(made)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

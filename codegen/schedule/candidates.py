@@ -62,13 +62,15 @@ def candidates(box: StridedBox, when: Conditions) -> tuple[Schedule, ...]:
     return tuple(dict.fromkeys([first, plain, *shuffles, *found]))[:MOST_CANDIDATES]
 
 
-def joined_candidates(copy: BoxedCopy, when: Conditions, *, padded: bool) -> tuple[JoinedBoxes | None, ...]:
+def joined_candidates(
+    copy: BoxedCopy, largest: StridedBox | None, when: Conditions, *, padded: bool
+) -> tuple[JoinedBoxes | None, ...]:
     """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 
     One launch that gathers segments, or one that copies chunks with either kind of stores, which may
     prefetch at other distances; None is a launch for each box, whose schedules are `candidates`.
     """
-    first = choose_joined(copy, when, padded=padded)
+    first = choose_joined(copy, largest, when, padded=padded)
     found = [first, None, in_segments(copy, padded=padded)]
     chunks = [in_chunks(copy, padded=padded, stream=stream) for stream in (False, True)]
     found += chunks

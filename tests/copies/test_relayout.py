@@ -288,3 +288,17 @@ def test_blocks_are_for_copies_that_outgrow_the_caches(source: str, target: str,
     with described(MACHINE):
         explained = tj.explain(target, source)
     assert ("copied into" in explained.schedule) == blocks
+
+
+@pytest.mark.parametrize(
+    ("layout", "gathers"),
+    [
+        ("bf16[8191,4101]{1,0:T(32,32)(16,16)}", False),
+        ("s8[8191,8197]{1,0:T(16,16)}", False),
+        ("u32[4096,4096]{1,0:T(8,8)(4,4)(2,2)}", True),
+    ],
+)
+def test_packs_are_gathered_unless_tiles_are_streamed_in_place(layout: str, gathers: bool) -> None:
+    with described(MACHINE):
+        explained = tj.explain(layout, None)
+    assert ("Gather()" in explained.schedule) == gathers

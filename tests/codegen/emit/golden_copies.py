@@ -193,7 +193,7 @@ COPIES = {
     "pack_bf16_tenstorrent": pack("tenstorrent", dims=(64, 64), dtype="bf16"),
     "pack_pred_in_bits": pack("pred[32,128]{1,0:T(32,128)(32,1)E(1)}"),
     "pack_s4_in_nibbles": in_brief(pack("s4[64,256]{1,0:T(64,128)(8,1)E(4)}")),
-    "pack_u8_8x32_gathered": pack("u8[512,256]{1,0:T(8,32)}", STREAMED),
+    "pack_u32_morton_gathered": pack("u32[64,64]{1,0:T(8,8)(4,4)(2,2)}", STREAMED),
     "unpack_bf16_8x128_2x1": in_brief(unpack("bf16[32,256]{1,0:T(8,128)(2,1)}")),
     "unpack_bf16_8x128_2x1_staged": in_brief(unpack("bf16[32,259]{1,0:T(8,128)(2,1)}", STREAMED)),
     "unpack_s8_64x16_4x1": in_brief(unpack("s8[64,160]{1,0:T(64,16)(4,1)}")),
