@@ -26,8 +26,8 @@ def test_rows_begin_anywhere(width: int, seed: int) -> None:
     random, dtype, line = Random(f"{width} {seed}"), np.dtype(f"u{width}"), 64 // width
     guards = Guarded(1 << 19), Guarded(1 << 19)
     rows, columns, gap = (
-        random.randint(line, 6 * line),
-        random.randint(line, 4 * line),
+        random.randint(line + 1, 6 * line),
+        random.randint(2 * line + 1, 5 * line),
         random.choice([0, 0, 1, 7]),
     )
     layers = random.choice([1, 1, 3])
