@@ -161,6 +161,7 @@ def compiler_files() -> tuple[str, ...]:
         "ir/packed_bits.py",
         "ir/prefix_steps.py",
         "ir/routines.py",
+        "support/cpu.py",
         "support/dataclasses.py",
     )
     simd = os.path.join(_PACKAGE, "simd", "")

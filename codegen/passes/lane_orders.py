@@ -59,7 +59,9 @@ class Moved(NamedTuple):
     store: Placed
 
 
-def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: bool) -> Moved:
+def reordered(
+    lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: bool, flat: tuple[Side, ...] = ()
+) -> Moved:
     """The load, the instructions and the store of a super-vector of elements that change their order.
 
     dst[4*column + 2*row] = src[2*column + pitch*row], column 32, row 2 -> [2, 32], interleaved, [64]
@@ -69,8 +71,9 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: 
     fills the register.
 
     apart  whether dimensions are not joined, even if they are adjacent
+    flat   the sides that have one dimension, because it is cut into lines afterwards
     """
-    found = exactly_reordered(lanes, source_width, width, apart=apart)
+    found = exactly_reordered(lanes, source_width, width, apart=apart, flat=flat)
     if found is not None:
         return found
     register, (first, *inner) = (LANE_BYTES // width,), lanes
@@ -88,11 +91,18 @@ def reordered(lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: 
 
 
 def exactly_reordered(
-    lanes: tuple[Lane, ...], source_width: int, width: int, *, apart: bool = False
+    lanes: tuple[Lane, ...],
+    source_width: int,
+    width: int,
+    *,
+    apart: bool = False,
+    flat: tuple[Side, ...] = (),
 ) -> Moved | None:
     """The same for these lanes alone; None if no instructions reorder them."""
     for load in placed(lanes, "src", source_width, apart=apart):
         for store in placed(lanes, "dst", width, apart=apart):
+            if ("src" in flat and len(load.shape) > 1) or ("dst" in flat and len(store.shape) > 1):
+                continue
             names = _between(8 * width, load.shape, load.order, store.shape, store.order)
             if names is not None:
                 return Moved(load, names, store)

@@ -8,12 +8,12 @@ from math import prod
 from codegen.ir.building import let, loop, plus, quotient, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, index_symbol, index_symbols, substitute_index
-from codegen.ir.instruction import NoInstructionError
 from codegen.ir.instructions import instruction, takes_blocks
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.names import names_of
 from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Access, Body, rewrite_body, substituted
+from codegen.ir.strided_box import Side
 from codegen.ir.values import Each, Entries, Load, Local, Op, Value, VectorShape
 from codegen.passes.lane_orders import Lane, Placed, placed, reordered
 from codegen.passes.loop_bounds import iterations
@@ -106,7 +106,9 @@ def _moved(store: Store, before: tuple[View | Let, ...], apart: bool, count: Ind
         return *left, *_packed(to, at)
     width, source_width = (bits_of(x.dtype) // 8 for x in (store.value, load))
     lanes = tuple(map(Lane, load.shape, at.steps, to.steps))
-    found = reordered(lanes, source_width, width, apart=apart)
+    sides: tuple[tuple[Side, Load | Store], ...] = ("src", at), ("dst", to)
+    flat = tuple(side for side, access in sides if _in_lines(access, before))
+    found = reordered(lanes, source_width, width, apart=apart, flat=flat)
     lines, vector, shape = _in_memory(at, found.load, source_width, before)
     vector = replace(vector, shape=shape)
     made, value = _converted(store.value, vector)
@@ -155,14 +157,16 @@ def _resolved(access: Access, before: Body) -> Access:
     return access
 
 
+def _in_lines(access: Access, before: Body) -> View | None:
+    """The view of an access whose lines are at entries of a table; None if it has none."""
+    return next((x for x in before if isinstance(x, View) and x.name == access.array and x.lines), None)
+
+
 def _in_memory(access: Access, found: Placed, width: int, before: Body) -> tuple[Body, Access, VectorShape]:
     """The access to lanes as they are in memory, with their shape; lines at entries are rows."""
     access = placed_as(access, found)
-    views = (x for x in before if isinstance(x, View) and x.name == access.array and x.lines)
-    if (view := next(views, None)) is None:
+    if (view := _in_lines(access, before)) is None:
         return (), access, found.shape
-    if len(found.shape) > 1:
-        raise NoInstructionError(f"{access.array}: expected adjacent lanes, got {found.shape}")
     line = let("line", quotient(plus(*access.subscripts), LINE_BYTES))
     steps = Entries(view.lines, index_symbol(line.name)), width
     access = replace(access, array=view.buffer, subscripts=(Affine(),), steps=steps)

@@ -41,17 +41,25 @@ class CopyProgram:
     fallback: bool = False
 
     def run(
-        self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
+        self,
+        src: int,
+        dst: int,
+        threads: int = 1,
+        *,
+        alive: object = None,
+        flags: list[int] | None = None,
+        disjoint: bool = False,
     ) -> None:
         """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
 
-        `flags` receives the floating-point flags that each thread raises.
+        `flags` receives the floating-point flags that each thread raises. `disjoint` says that the storages
+        share no byte, although one may reach into the other.
 
         Raises:
             KernelError: the storages overlap, or a table leaves them. Then nothing has been written, except
                 by boxes before the one whose table is wrong.
         """
-        if self.reads:
+        if self.reads and not disjoint:
             (src_low, src_stop), (dst_low, dst_stop) = self.bounds
             check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
         self.prepare(dst)

@@ -38,7 +38,14 @@ class StagedProgram:
         return self.direct.bounds
 
     def run(
-        self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
+        self,
+        src: int,
+        dst: int,
+        threads: int = 1,
+        *,
+        alive: object = None,
+        flags: list[int] | None = None,
+        disjoint: bool = False,
     ) -> None:
         """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
 
@@ -48,10 +55,11 @@ class StagedProgram:
             KernelError: the storages overlap, or a block would leave them; nothing has been written.
         """
         if other := self._other(dst):
-            other.run(src, dst, threads, alive=alive, flags=flags)
+            other.run(src, dst, threads, alive=alive, flags=flags, disjoint=disjoint)
             return
-        (src_low, src_stop), (dst_low, dst_stop) = self.bounds
-        check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
+        if not disjoint:
+            (src_low, src_stop), (dst_low, dst_stop) = self.bounds
+            check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
         if self.pads:
             self.prepare(dst)
             self.pads.run(src, dst, threads, alive=alive)

@@ -58,7 +58,14 @@ class LiveProgram:
         self._seconds: tuple[list[float], ...] = tuple([] for _ in programs)
 
     def run(
-        self, src: int, dst: int, threads: int = 1, *, alive: object = None, flags: list[int] | None = None
+        self,
+        src: int,
+        dst: int,
+        threads: int = 1,
+        *,
+        alive: object = None,
+        flags: list[int] | None = None,
+        disjoint: bool = False,
     ) -> None:
         """Copy between two addresses, as the programs do.
 
@@ -66,7 +73,7 @@ class LiveProgram:
             KernelError: as `CopyProgram.run`.
         """
         if self.best:
-            self.best.run(src, dst, threads, alive=alive, flags=flags)
+            self.best.run(src, dst, threads, alive=alive, flags=flags, disjoint=disjoint)
             return
         turn = self._turn()
         program = self.programs[turn]
@@ -78,7 +85,7 @@ class LiveProgram:
             self._seconds[turn].extend([inf] * TURNS)
             turn, program = 0, self.programs[0]
         began = self._clock()
-        program.run(src, dst, threads, alive=alive, flags=flags)
+        program.run(src, dst, threads, alive=alive, flags=flags, disjoint=disjoint)
         self._seconds[turn].append(self._clock() - began)
         self._settle()
 

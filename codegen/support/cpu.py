@@ -134,8 +134,8 @@ def cpu_level() -> CpuLevel:
     """
     requested, levels = settings().cpu, host_levels()
     if not requested:
-        return _extended(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
-    level = _extended(requested)
+        return host_level(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
+    level = host_level(requested)
     if level.name not in levels:
         raise KernelError(
             f"TILEJIT_CPU={requested}, but this CPU supports only {', '.join(levels) or 'generic'}"
@@ -143,7 +143,7 @@ def cpu_level() -> CpuLevel:
     return level
 
 
-def _extended(name: str) -> CpuLevel:
+def host_level(name: str) -> CpuLevel:
     """The level with that name, with VBMI if it is AVX-512 and this CPU has it."""
     level = level_named(name)
     if level.name != "avx512" or VBMI not in _flags():

@@ -15,9 +15,10 @@ def calibrate(
         bool, typer.Option("--json", help="Print JSON, which a file of TILEJIT_MACHINE may contain.")
     ] = False,
 ) -> None:
-    """Measure from which size on copies stream past the cache, and print what schedules depend on.
+    """Measure what schedules depend on, and print it.
 
-    The first large copy measures if nothing is stored. Calibrate a machine again when it is quiet, or before
+    What is measured is the size from which copies stream past the cache. The first large copy measures it if
+    nothing is stored. Calibrate a machine again when it is quiet, or before
     you store kernels for a container image. It takes about a second. Copies that were planned by another size
     are compiled again.
     """

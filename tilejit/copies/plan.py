@@ -267,7 +267,8 @@ class CopyPlan(Direct, Stages):
             return
         flags: list[int] | None = [] if self._sets_flags else None
         threads = 1 if self._in_dask and in_dask_worker() else self._threads
-        program.run(address(src), address(dst), threads, alive=(dst, src), flags=flags)
+        sides = address(src), address(dst)
+        program.run(*sides, threads, alive=(dst, src), flags=flags, disjoint=True)  # see `_run_close`
         if self._tuning.tune == LIVE and (best := settled(program)) not in (None, program):
             self._use(best)
             self._directly()
