@@ -157,7 +157,7 @@ def _resolved(access: Access, before: Body) -> Access:
     return access
 
 
-def _in_lines(access: Access, before: Body) -> View | None:
+def _in_lines(access: Load | Store, before: Body) -> View | None:
     """The view of an access whose lines are at entries of a table; None if it has none."""
     return next((x for x in before if isinstance(x, View) and x.name == access.array and x.lines), None)
 

@@ -18,9 +18,8 @@ def calibrate(
     """Measure what schedules depend on, and print it.
 
     What is measured is the size from which copies stream past the cache. The first large copy measures it if
-    nothing is stored. Calibrate a machine again when it is quiet, or before
-    you store kernels for a container image. It takes about a second. Copies that were planned by another size
-    are compiled again.
+    nothing is stored. Calibrate a machine again when it is quiet, or before you store kernels for a container
+    image. It takes about a second. Copies that were planned by another size are compiled again.
     """
     from codegen import MACHINE_FACTS, calibrate_machine, default_store, machine
 
