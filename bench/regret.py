@@ -1,8 +1,8 @@
 """`python -m bench regret`: what TileJIT's choices cost, by the records of `python -m bench record`.
 
 The regret of a case is the time of the schedule that this version of TileJIT chooses, as a multiple of the
-time of the fastest schedule on record. Choices are made anew, for the machine of the records, and nothing is
-compiled: a changed rule is judged without measuring again.
+time of the fastest schedule on record. TileJIT chooses anew for the recorded machine, without compiling, so a
+changed rule is judged without measuring again.
 """
 
 from __future__ import annotations

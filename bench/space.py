@@ -6,8 +6,8 @@ and two stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -27,6 +27,7 @@ from codegen import (
     compile_copy,
     footprint_bytes,
     may_stage,
+    single_passes,
     staged_copy,
     streamed_from,
 )
@@ -54,7 +55,7 @@ class Space(Protocol):
         ...
 
     def chosen(self) -> str:
-        """The text of the schedule that TileJIT chooses; nothing is compiled."""
+        """The text of the schedule that TileJIT chooses, without compiling it."""
         ...
 
     def calls(self) -> tuple[Array, dict[str, Make]]:
@@ -123,7 +124,7 @@ class CopySpace:
     def programs(self) -> dict[str, Program]:
         """All programs by their texts, that of `chosen` first; of equal texts, the first counts."""
         found: dict[str, Program] = {}
-        for program in (self._chosen(), *self._single_passes(), *self._stagings()):
+        for program in (self._chosen(), *single_passes(self._request()), *self._stagings()):
             found.setdefault(program_text(program), program)
         return found
 
@@ -131,18 +132,11 @@ class CopySpace:
         direct = compile_copy(self._request())
         return self._in_stages(direct) or direct
 
-    def _request(self, **picks: Any) -> CopyRequest:
-        options = CopyOptions(stream_bytes=streamed_from(self.moved_bytes), **picks)
+    def _request(self) -> CopyRequest:
+        options = CopyOptions(stream_bytes=streamed_from(self.moved_bytes))
         return CopyRequest(
             self.src, self.dst, self.source, self.target, padding=self.padding, options=options
         )
-
-    def _single_passes(self) -> Iterator[CopyProgram]:
-        """Joined and box by box; then with each other schedule of the largest box."""
-        picks = _Picks()
-        yield from picks.programs(self._request)
-        for number in range(1, picks.most):
-            yield from _Picks(number, picks.largest).programs(self._request)
 
     def _stagings(self) -> Sequence[Program]:
         found: list[Program] = []
@@ -159,40 +153,6 @@ class CopySpace:
             return None
         how = {"padding": self.padding, "permuted": self.permuted, "pick": pick}
         return staged_copy(direct, self.source, self.target, **how)
-
-
-@dataclass(slots=True)
-class _Picks:
-    """Picks the schedule of that number for the largest boxes, and the first for others; keeps all programs.
-
-    largest  bytes of these boxes
-    seen     how many schedules each box has, by its bytes
-    """
-
-    number: int = 0
-    largest: int = 0
-    seen: dict[int, int] = field(default_factory=dict)
-
-    def programs(self, request: Callable[..., CopyRequest]) -> list[CopyProgram]:
-        found: list[CopyProgram] = []
-
-        def pick_copy(programs: Sequence[CopyProgram]) -> CopyProgram:
-            found.extend(programs)
-            return programs[0]
-
-        only = compile_copy(request(pick=self._pick, pick_copy=pick_copy))
-        self.largest = self.largest or max(self.seen, default=0)
-        return found or [only]
-
-    @property
-    def most(self) -> int:
-        """The number of schedules of the largest boxes."""
-        return self.seen.get(self.largest, 0)
-
-    def _pick(self, box: Any, schedules: Sequence[Any]) -> Any:
-        self.seen[box.size_bytes] = max(len(schedules), self.seen.get(box.size_bytes, 0))
-        is_largest = self.number and box.size_bytes == self.largest
-        return schedules[self.number if is_largest and self.number < len(schedules) else 0]
 
 
 def program_text(program: Program) -> str:

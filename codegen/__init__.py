@@ -144,6 +144,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.loops import verify_calls as verify_calls
     from codegen.pipeline.program import CopyProgram as CopyProgram
     from codegen.pipeline.program import footprint_bytes as footprint_bytes
+    from codegen.pipeline.single_passes import single_passes as single_passes
     from codegen.pipeline.staged import StagedProgram as StagedProgram
     from codegen.pipeline.staged_copy import staged_copy as staged_copy
     from codegen.pipeline.staged_loops import StagedOperand as StagedOperand
@@ -323,6 +324,7 @@ _HOMES = {
     "pipeline.index_limits": "limits_call",
     "pipeline.loops": "Vectorized in_tiles loop_kernel schedule_function vectorize_function verify_calls",
     "pipeline.program": "CopyProgram footprint_bytes",
+    "pipeline.single_passes": "single_passes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",
     "pipeline.staged_loops": "StagedOperand staged_loops",

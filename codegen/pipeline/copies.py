@@ -129,10 +129,9 @@ class _Maker:
         if converts or given.schedule or given.virtual_vector_size or given.specialize != STRUCTURE:
             return (None,)
         when, padded = self._conditions(), self.padding is not None
-        largest = self._largest() if when.is_large else None
         if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
-            return joined_candidates(self.boxed, largest, when, padded=padded)
-        return (choose_joined(self.boxed, largest, when, padded=padded),)
+            return joined_candidates(self.boxed, self._largest, when, padded=padded)
+        return (choose_joined(self.boxed, self._largest, when, padded=padded),)
 
     def _largest(self) -> StridedBox | None:
         """The box that moves the most elements, in normal form; None if no box moves any."""

@@ -3,7 +3,7 @@
 A copy:   NORMALIZE, WIDEN, SPLIT, CUT, SELECT; `parametrize_sizes` names its sizes, and `lower_copy`
           makes its loops. Copies of joined boxes have JOIN instead of the passes before these two.
 A kernel: `tile`, for the order of its loops, `super_vectorize`, `tile`; its registers are chosen from the
-          result, in which nothing is left to vectorize.
+          vectorized loops.
 Both:     `function_passes`.
 
 Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import inf
 from time import perf_counter
 from typing import TypeAlias
 
 from codegen.backend.store import KernelStore, default_store
-from codegen.ir.strided_box import StridedBox
-from codegen.pipeline.copies import LEAST_TUNED_BYTES, compile_copy
-from codegen.pipeline.copy_options import AnyProgram
+from codegen.pipeline.copies import LEAST_TUNED_BYTES
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram, footprint_bytes
+from codegen.pipeline.single_passes import single_passes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stored_programs import request_digest
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.step import Step
-from codegen.schedule.schedule import Schedule
 from codegen.support.errors import KernelError
 
 Program: TypeAlias = CopyProgram | StagedProgram
@@ -168,31 +165,12 @@ def live_copy(
 
 
 def _others(program: Program, request: CopyRequest) -> list[CopyProgram]:
-    """Other programs of a copy, the most promising first: its boxes joined, or other schedules of one box."""
+    """Other programs of a copy in one pass, the most promising first."""
     first = _text(program) if isinstance(program, CopyProgram) else ""
     found: dict[str, CopyProgram] = {}
-    largest: list[StridedBox] = []
-    counts = [1]
-
-    def collect(programs: Sequence[AnyProgram]) -> AnyProgram:
-        for each in programs:
-            assert isinstance(each, CopyProgram), "copies in one pass are picked among each other"
-            found.setdefault(_text(each), each)
-        return programs[0]
-
-    for k in range(MOST_TRIED):
-
-        def pick(box: StridedBox, schedules: tuple[Schedule, ...], k: int = k) -> Schedule:
-            if k == 0:
-                largest[:] = [max((*largest, box), key=lambda x: x.size_bytes)]
-            if box not in largest:
-                return schedules[0]
-            counts[0] = len(schedules)
-            return schedules[min(k, len(schedules) - 1)]
-
-        options = replace(request.options, pick=pick, pick_copy=collect)
-        collect([compile_copy(replace(request, options=options))])
-        if k + 1 >= counts[0]:
+    for each in single_passes(request):
+        found.setdefault(_text(each), each)
+        if len(found) == MOST_TRIED:
             break
     found.pop(first, None)
     return [*found.values()][: MOST_TRIED - 1]

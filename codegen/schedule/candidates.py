@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import prod
 
@@ -63,7 +63,7 @@ def candidates(box: StridedBox, when: Conditions) -> tuple[Schedule, ...]:
 
 
 def joined_candidates(
-    copy: BoxedCopy, largest: StridedBox | None, when: Conditions, *, padded: bool
+    copy: BoxedCopy, largest: Callable[[], StridedBox | None], when: Conditions, *, padded: bool
 ) -> tuple[JoinedBoxes | None, ...]:
     """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.boxed_copy import BoxedCopy
@@ -29,7 +31,7 @@ class JoinedBoxes:
 
 
 def choose_joined(
-    copy: BoxedCopy, largest: StridedBox | None, when: Conditions, *, padded: bool
+    copy: BoxedCopy, largest: Callable[[], StridedBox | None], when: Conditions, *, padded: bool
 ) -> JoinedBoxes | None:
     """The boxes of a copy without conversions as one launch; None if separate launches are better.
 
@@ -39,7 +41,7 @@ def choose_joined(
     it were gathered otherwise: packs of 34 to 134 MB to swizzled layouts are 1.2 to 1.9 times as fast that
     way (Zen 4, 2026-11).
 
-    largest  the box that moves the most elements, if there is one
+    largest  returns the box that moves the most elements, if there is one
     padded   whether padding is written
     """
     stream = when.is_large
@@ -49,7 +51,8 @@ def choose_joined(
     gathered = in_segments(copy, padded=padded) if stream else None
     if gathered is None or chunks is not None:
         return chunks if gathered else None
-    return None if largest is not None and streams_in_place(largest, when) else gathered
+    box = largest()
+    return None if box is not None and streams_in_place(box, when) else gathered
 
 
 def streams_in_place(box: StridedBox, when: Conditions) -> bool:

@@ -40,18 +40,7 @@ def pack_program(
         tuning: the caller's keywords.
     """
     program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)
-    stored = buffer_element(spec)
-    permuted = None if swap or source != stored else _permuted(spec)
-    return chosen(
-        program,
-        *_elements(program, source, stored, swap),
-        threads=threads,
-        tuning=tuning,
-        swap=swap,
-        padding=fill,
-        permuted=permuted,
-        stages=permuted is not None,
-    )
+    return _chosen(program, spec, source, buffer_element(spec), fill, swap, threads, tuning)
 
 
 @cached(512)
@@ -60,23 +49,34 @@ def unpack_program(
 ) -> Program:
     """The program that unpacks into an array; the arguments are as in `pack_program`."""
     program = single_pass_unpack(spec, strides, target, swap, threads, tuning)
-    stored = buffer_element(spec)
-    permuted = None if swap or target != stored else _permuted(spec)
+    return _chosen(program, spec, buffer_element(spec), target, None, swap, threads, tuning)
+
+
+def _chosen(
+    program: CopyProgram,
+    spec: Spec,
+    source: Element,
+    target: Element,
+    fill: bytes | None,
+    swap: bool,
+    threads: int,
+    tuning: Tuning,
+) -> Program:
+    """The program in one pass, or one that runs block by block, which only swizzled layouts have."""
+    permuted = None if swap or source != target else _permuted(spec)
+    if swap:  # the parts of elements whose bytes are swapped
+        source = target = Element(f"u{program.dst.element_bits}", program.dst.element_bits)
     return chosen(
         program,
-        *_elements(program, stored, target, swap),
+        source,
+        target,
         threads=threads,
         tuning=tuning,
         swap=swap,
+        padding=fill,
         permuted=permuted,
         stages=permuted is not None,
     )
-
-
-def _elements(program: CopyProgram, source: Element, target: Element, swap: bool) -> tuple[Element, Element]:
-    """The elements that a program moves: those of both sides, or the parts whose bytes it swaps."""
-    part = Element(f"u{program.dst.element_bits}", program.dst.element_bits)
-    return (part, part) if swap else (source, target)
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:
