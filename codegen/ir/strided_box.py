@@ -78,7 +78,6 @@ class StridedBox:
     unit_bits  8 if offsets are in bytes, 1 if they are in bits
     swap       whether the bytes of each source element are reversed
     entries    entries of the tables of offsets that are added to both sides, one by one; 0 without tables
-    blocks     how many of the first axes count blocks that stay in cache; these loops run outside all others
     """
 
     axes: tuple[Axis, ...]
@@ -89,7 +88,6 @@ class StridedBox:
     unit_bits: int = 8
     swap: bool = False
     entries: int = 0
-    blocks: int = 0
 
     @property
     def converts(self) -> bool:
@@ -153,11 +151,6 @@ class StridedBox:
     def per_line(self) -> int:
         """Target elements per line."""
         return LINE_BYTES // self.width
-
-    @property
-    def one_block(self) -> StridedBox:
-        """The first block."""
-        return replace(self, axes=self.axes[self.blocks :], blocks=0)
 
     def with_axes(self, axes: Iterable[Axis]) -> StridedBox:
         """The same box over other axes."""

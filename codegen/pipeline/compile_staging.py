@@ -46,7 +46,6 @@ def compile_stage(stage: StageCopy) -> CopyProgram:
     options = CopyOptions(
         stream_bytes=ALWAYS_STREAM if stage.streams else NEVER_STREAM,
         tile=stage.tile,
-        into_cache=stage.into_cache,
         pick=partial(_numbered, stage.candidate) if stage.candidate else None,
     )
     return compile_copy(CopyRequest(stage.src, stage.dst, stage.source, stage.target, options=options))

@@ -21,15 +21,14 @@ from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.faults import planned
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import BLOCK, CUT, NORMALIZE, SPLIT, WIDEN, run_passes
+from codegen.pipeline.passes import CUT, NORMALIZE, SPLIT, WIDEN, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.steps import launch_of, step_of, with_alternative, with_given_schedule
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose, simplest
-from codegen.schedule.choose_cache_blocks import cache_blocks
-from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
+from codegen.schedule.choose_cuts import choose_cuts
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
@@ -70,8 +69,6 @@ def _compile(request: CopyRequest, observe: Observer) -> CopyProgram:
     if options.pick_copy is None:
         return make.program(joinings[0])
     programs = [make.program(joined) for joined in joinings]
-    if any(launch.step.box.blocks for program in programs for launch in program.launches):
-        programs.append(replace(make, in_blocks=False).program(None))
     return options.pick_copy(programs) if len(programs) > 1 else programs[0]
 
 
@@ -86,7 +83,6 @@ class _Maker:
     padding: bytes | None
     options: CopyOptions
     observe: Observer
-    in_blocks: bool = True
     simple: bool = False
 
     @property
@@ -201,20 +197,11 @@ class _Maker:
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         if self.simple:
             return (box,)
-        when = self._conditions()
-        cuts = choose_cuts(box, when)
-        if self.in_blocks and self.options.virtual_vector_size is None and not self.options.schedule:
-            first, *_ = run_passes(SPLIT, box, cuts)
-            if blocks := cache_blocks(box, first, when):
-                return run_passes(BLOCK, box, blocks, self.observe)
-        return run_passes(SPLIT, box, cuts, self.observe)
+        return run_passes(SPLIT, box, choose_cuts(box, self._conditions()), self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
         """The launches of a box: one, or one for full blocks of a cut axis and one for the remainder."""
         schedule = self._schedule(box)
-        if schedule.split:
-            parts = run_passes(SPLIT, box, cuts_of_long_digits(box), self.observe)
-            return [x for part in parts for x in self._for(part, parts)._launches(part, tables)]
         parts = run_passes(CUT, box, schedule, self.observe)
         return [self._for(part, parts)._launch(part, schedule, tables) for part in parts]
 
@@ -245,9 +232,7 @@ class _Maker:
             return when
         merged = max(1, box.target.bits // self.target.bits)
         tile = given.tile and (given.tile[0], -(-given.tile[1] // merged))
-        return replace(
-            when, given=given.virtual_vector_size, merged=merged, into_cache=given.into_cache, tile=tile
-        )
+        return replace(when, given=given.virtual_vector_size, merged=merged, tile=tile)
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
         given = self.options.schedule if box.source else ""

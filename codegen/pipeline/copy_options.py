@@ -40,7 +40,6 @@ class CopyOptions:
             literal.
         stream_bytes: the least footprint of copies that are stored past the cache.
         tile: rows and columns of the tiles of transposes, or None.
-        into_cache: whether the destination is in cache and the source is not.
         pick: picks one of several schedules by measuring them; without it the choice is a guess.
         pick_copy: picks one of several programs: all boxes in one launch, or box by box.
         schedule: the directives of the largest box as text, instead of those that the compiler chooses.
@@ -50,7 +49,6 @@ class CopyOptions:
     virtual_vector_size: VectorSize | None = None
     specialize: str = STRUCTURE
     stream_bytes: int = STREAM_BYTES
-    into_cache: bool = False
     tile: tuple[int, int] | None = None
     pick: Pick | None = None
     pick_copy: PickCopy | None = None

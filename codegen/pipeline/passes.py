@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codegen.ir.streams import Stream
-from codegen.passes.block_axes import block_axes
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.make_nest import make_nest
 from codegen.passes.move_bytes import move_bytes
@@ -50,10 +49,7 @@ WIDEN = (widen_elements,)
 """Box to box: the axes that `wide_axes` chose become a part of the element."""
 
 SPLIT = (split_axes, drop_units)
-"""Box to boxes, as `choose_cuts` says; then as `cuts_of_long_digits` does, if the schedule splits them."""
-
-BLOCK = (block_axes,)
-"""Box to boxes, as `cache_blocks` says."""
+"""Box to boxes, as `choose_cuts` says."""
 
 CUT = (move_bytes, cut_axes)
 """Box to boxes, as the schedule says."""

@@ -82,14 +82,10 @@ def _chooser(
 
             return box_staging
         boxes = direct.boxed.boxes
-        if len(boxes) != 1 or boxes[0].tables or copy.dst.unit_bits != 8:
+        if converts or len(boxes) != 1 or boxes[0].tables or copy.dst.unit_bits != 8:
             return lambda _: None
         (box,) = run_passes(NORMALIZE, copied_box(direct.boxed, boxes[0], copy.source, copy.target), None)
         digits = tuple((axis.extent, axis.src, axis.dst) for axis in box.axes)
-        if converts:
-            from codegen.schedule.choose_conversion import conversion_staging
-
-            return partial(conversion_staging, digits=digits, starts=(box.src, box.dst))
         from codegen.schedule.choose_digits import digit_staging
 
         return partial(

@@ -117,7 +117,7 @@ def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> dict[Ends
     def stage(ends: Ends, extents: Dims) -> StageCopy:
         there, cached = block_map(access, grid, ends), pitched_map(extents, element)
         if reads:
-            return StageCopy(there, cached, element, held, into_cache=True)
+            return StageCopy(there, cached, element, held)
         return StageCopy(cached, there, held, element, streams)
 
     return {ends: compile_stage(stage(ends, extents)) for ends, extents in _kinds(grid)}

@@ -18,12 +18,11 @@ from codegen.backend.store_key import compiler_digest
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.pipeline.copy_options import STRUCTURE, Pick
-from codegen.pipeline.passes import CUT, SPLIT, run_passes
+from codegen.pipeline.passes import CUT, run_passes
 from codegen.pipeline.program import run_part
 from codegen.pipeline.steps import launch_of, reach_of, step_of, with_alternative
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
-from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule
@@ -153,8 +152,8 @@ def shortened(
 
 
 def _fixed_axes(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that layers of one buffer follow without a gap, and those that are split if they are long."""
-    return (*schedule.rows, *schedule.columns) if schedule.layers or schedule.split else ()
+    """The axes that layers of one buffer follow without a gap."""
+    return (*schedule.rows, *schedule.columns) if schedule.layers else ()
 
 
 def _half(axis: Axis) -> int:
@@ -246,11 +245,7 @@ def best_times(
 
 def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:
     """The boxes that run for one, and the schedule of each."""
-    if not schedule.split:
-        return tuple((part, schedule) for part in run_passes(CUT, box, schedule))
-    parts = run_passes(SPLIT, box, cuts_of_long_digits(box))
-    owns = ((part, schedule_of_part(part, box, schedule, threads)) for part in parts)
-    return tuple((cut, own) for part, own in owns for cut in run_passes(CUT, part, own))
+    return tuple((part, schedule) for part in run_passes(CUT, box, schedule))
 
 
 def _launch(

@@ -13,7 +13,6 @@ from codegen.ir.streams import Stream
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
-    around_blocks,
     choose,
     loop_schedule,
     outer_loops,
@@ -49,10 +48,6 @@ def candidates(box: StridedBox, when: Conditions) -> tuple[Schedule, ...]:
     Other methods come first: stores, staging, inner loops. Then each decision is changed separately. Fills
     and copies with offset tables have no other schedule.
     """
-    if box.blocks:
-        block = box.one_block
-        of_a_block = candidates(block, when.of_block(block))
-        return tuple(around_blocks(schedule, box, when.threads) for schedule in of_a_block)
     first, plain = choose(box, when), choose(box, when, shuffles=False)
     if box.source is None or box.entries:
         return (first,)
@@ -133,8 +128,6 @@ def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
 
 def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[Schedule]:
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
-    if first.split:
-        yield replace(first, split=False)
     for stream in (True, False):
         for method in methods(box, when, stream=stream):
             yield scheduled(box, method, when)
@@ -146,8 +139,7 @@ def _transposes(box: StridedBox, first: Schedule, when: Conditions) -> Iterator[
         yield loop_schedule(box, inner, outer_loops(box, inner.inner), when, stream=False)
     for changed in (*([] if when.size else _tiles(first, box.per_line)), *_blocks(box, first)):
         yield scheduled(box, changed, when)
-    for same in _details(first):
-        yield replace(same, split=False)
+    yield from _details(first)
 
 
 def _tiles(cut: Schedule, side: int) -> Iterator[Schedule]:

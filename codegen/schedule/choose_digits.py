@@ -15,14 +15,14 @@ from math import prod
 from typing import TypeAlias
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.strided_box import Digit
+from codegen.ir.strided_box import Digit, StridedBox
 from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.call_limits import may_stage_digits
-from codegen.schedule.choose_cache_blocks import StagedTraffic
 from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.directives import Assemble
 from codegen.schedule.machine import ALIAS_BYTES, machine
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.staging import BoxSchedule, Cached, SinglePass, StageCopy, Staging, cached_map
 from codegen.support.lookups import expect
 
@@ -139,12 +139,22 @@ def _reads_once(moved: BoxSchedule) -> bool:
 def _evicts_lines(moved: BoxSchedule) -> bool:
     """Whether staged tiles read lines in parts that are evicted before the next tile reads the rest."""
     cut = moved.schedule
-    if not cut.stream or not cut.stages_rows or moved.box.blocks:
+    if not cut.stream or not cut.stages_rows:
         return False
-    tile = StagedTraffic.of(moved.box, cut)
-    share_sets = all(row.src % ALIAS_BYTES == 0 for row in tile.rows)
-    in_parts = tile.part % LINE_BYTES != 0 and tile.part < EVICTED_LINES * LINE_BYTES
-    return share_sets and in_parts and tile.run <= EVICTED_RUN_BYTES
+    part, run = _tile_bytes(moved.box, cut)
+    share_sets = all(moved.box.axis(name).src % ALIAS_BYTES == 0 for name in cut.rows)
+    in_parts = part % LINE_BYTES != 0 and part < EVICTED_LINES * LINE_BYTES
+    return share_sets and in_parts and run <= EVICTED_RUN_BYTES
+
+
+def _tile_bytes(box: StridedBox, cut: Schedule) -> tuple[int, int]:
+    """Bytes that a tile of a transpose reads in one place of a source row, and writes in one place."""
+    tall, wide = cut.tile(box.extents)
+    run, part = tall * box.width, wide * box.width
+    columns, layers = (tuple(map(box.axis, names)) for names in (cut.columns, cut.layers))
+    for axis, extent in (*((x, x.extent) for x in columns), *((x, cut.together) for x in layers)):
+        run *= extent if axis.dst == run else 1
+    return part * (cut.together if any(x.src == part for x in layers) else 1), run
 
 
 def staged_cycles(reads: Sequence[BoxSchedule], writes: Sequence[BoxSchedule]) -> float:

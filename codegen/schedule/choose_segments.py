@@ -27,13 +27,8 @@ class SegmentLimits:
     most_parts               maximum number of parts that are worth a table
     least_move               minimum average bytes per move for gathering to pay
     most_waste               maximum bytes of source lines read per byte used; other segments reread the rest
-    small_chunk              chunks up to this size are copied one by one by every method, so most_waste does
-                             not apply
     least_of_page            minimum average bytes that a segment uses of each page it reads
     short_run                runs of at least this size can be copied one by one without loss
-    most_streams             up to this many runs side by side are read in order one by one
-    short_run_of_streams     the same as short_run for them: u32 [2,171814,33] (1,0,2), runs of 132 bytes, is
-                             1.25 times as fast one by one; of 57 streams, 0.7 to 0.97 times (Zen 4, 2026-11)
     """
 
     least_bytes: int = 2 << 10
@@ -41,11 +36,8 @@ class SegmentLimits:
     most_parts: int = 64
     least_move: int = 8
     most_waste: float = 1.4
-    small_chunk: int = 8
     least_of_page: int = 96
     short_run: int = 256
-    most_streams: int = 16
-    short_run_of_streams: int = 96
 
 
 SEGMENT_LIMITS = SegmentLimits()
@@ -124,23 +116,14 @@ def _shares_lines(boxes: list[RunBox], width: int, limits: SegmentLimits) -> boo
 
     Single elements do not count as runs: they are transposed in registers.
     """
-    short_run = limits.short_run_of_streams if _is_few_streams(boxes, limits) else limits.short_run
 
     def short(box: RunBox) -> bool:
         offsets = box.offset, box.run, *(d[2] for d in box.digits)
         aligned = all(x % LINE_BYTES == 0 for x in offsets)
-        return max(limits.least_move, width + 1) <= box.run < short_run and not aligned
+        return max(limits.least_move, width + 1) <= box.run < limits.short_run and not aligned
 
     moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in boxes if not w.fills]
     return 2 * sum(size for size, is_short in moved if is_short) > sum(size for size, _ in moved)
-
-
-def _is_few_streams(boxes: list[RunBox], limits: SegmentLimits) -> bool:
-    """Whether one box writes the runs of few streams side by side."""
-    if len(boxes) != 1:
-        return False
-    (box,) = boxes
-    return any(n <= limits.most_streams and step == box.run for n, _, step in box.digits)
 
 
 def _cuts(boxes: list[RunBox], stop: int, limits: SegmentLimits) -> Iterator[tuple[int, int]]:
@@ -261,15 +244,10 @@ def _cost(made: Segments) -> float:
 
 
 def _reads_well(made: Segments, limits: SegmentLimits) -> bool:
-    """Whether segments use most of the lines that they read, and enough of each page.
-
-    Small chunks pay even if later segments read the lines again: every other method is as slow.
-    """
+    """Whether segments use most of the lines that they read, and enough of each page."""
     lines, pages = _touched(made)
-    largest = max((p for p in made.parts if not p.fills), key=lambda p: p.bytes_each * p.count)
     moved = sum(p.bytes_each * p.count for p in made.parts if not p.fills)
-    uses_lines = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_chunk
-    return uses_lines and moved >= limits.least_of_page * pages
+    return lines * LINE_BYTES <= limits.most_waste * moved and moved >= limits.least_of_page * pages
 
 
 def _touched(made: Segments) -> tuple[int, int]:

@@ -29,7 +29,7 @@ SHORT_ROW_BYTES = LINE_BYTES
 SMALL_TILE_BYTES = 1024
 """Tiles of a transpose up to this size touch a page each; longer ones need no blocks."""
 
-SHORT_PACKED = 4
+SHORT_PACKED = 2
 """Rows of up to this many elements are too short for an interleave."""
 
 SHORT_CHUNK_BYTES = 4 * LINE_BYTES

@@ -69,7 +69,9 @@ FLAT_BYTES, FLAT_BYTES_OF_FEW = 2, 4
 """Largest elements for which staged tiles are filled in 16x64 blocks, with 32 registers and with 16.
 
 A 64x64 block of them has 64 or 32 source rows: more than there are registers, and rows of many pitches share
-L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast).
+L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast). Tiles of one
+line of each source row are filled so with 32 registers as well: u32 1.1 to 1.4 times as fast, but in tiles of
+several lines 0.4 to 1.4 (Zen 4, 2026-12).
 """
 
 LEAST_FILLED = 0.65
@@ -105,9 +107,9 @@ LONG_ROW_BYTES = 2048
 CARRIED_COLUMNS = 1 << 11
 """Columns of a tile whose lines are carried, 64 bytes for each: the second cache holds them."""
 
-CARRIED_LINES = 2
-"""Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others (66 MB, Zen 4,
-2026-11: u64 are 1.1 times as fast as with 1, u32 0.95)."""
+CARRIED_LINES = 4
+"""Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others. In 14 records, 4 are
+1.1 times as fast as 2, and 2 as 1 (Zen 4, 2026-12); u32 have 0.95 of the speed with 2."""
 
 CARRIED_CROWDING = 4 / 3
 """Lines are carried if blocks have at most so many source rows, in those that the first cache holds.
@@ -291,13 +293,13 @@ def _complete_rows(box: StridedBox, rows: Axes, columns: Axes, *, stream: bool) 
     block = block_for(box, size_of(rows), size_of(columns))
     if block is None:
         return None
-    if block == "64x64" and _fills_flat(box):
-        block = "16x64"
     if kept == 1:
         most = min(most, PART_BYTES // run)
     wide = size_of(columns) if kept > 1 else max(most // box.per_line * box.per_line, box.per_line)
     if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= STAGED_BYTES:
         wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
+    if block == "64x64" and (_fills_flat(box) or (wide == box.per_line and _takes_flat(box))):
+        block = "16x64"
     how = Tile("column", wide), Stage(), Stream("headed" if stream else "aligned")
     cut = _transpose(box, rows, columns, block, *how)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut

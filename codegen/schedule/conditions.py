@@ -26,7 +26,6 @@ class Conditions:
     stream_bytes  the least footprint of copies that are stored past the cache
     given         the caller's virtual_vector_size, in elements of the copy; None: the compiler's own
     merged        elements of the copy in one of the box
-    into_cache    whether the destination is in cache and the source is not
     tile          rows and columns of the tiles of a transpose; None: the compiler's own
     """
 
@@ -35,7 +34,6 @@ class Conditions:
     stream_bytes: int = STREAM_BYTES
     given: VectorSize | None = None
     merged: int = 1
-    into_cache: bool = False
     tile: tuple[int, int] | None = None
 
     @property
@@ -71,10 +69,6 @@ class Conditions:
         """The same from a share of `stream_bytes` on, or of half of the last cache if that is less."""
         most = min(self.stream_bytes, machine().last_cache_bytes // 2 or self.stream_bytes)
         return replace(self, stream_bytes=int(most * share)).go_past_cache(box)
-
-    def of_block(self, block: StridedBox) -> Conditions:
-        """Those of a block that stays in cache, which one thread copies."""
-        return Conditions(footprint=2 * block.size_bytes, stream_bytes=self.stream_bytes)
 
 
 DEFAULT_CONDITIONS = Conditions()

@@ -96,7 +96,6 @@ class Schedule(Looped):
     directives  how the loops run; `make_nest` fills their tables
     cuts        the axes that are split first
     sized       what became of the caller's size of super-vectors; "" without one
-    split       whether long digits are split, and each part has a schedule of its own
     in_bytes    whether the bytes of elements are an axis, the most minor of the box
     given       whether a user wrote the directives, so that the other decisions do not count
     """
@@ -106,7 +105,6 @@ class Schedule(Looped):
     directives: tuple[Directive, ...] = ()
     cuts: tuple[Cut, ...] = ()
     sized: str = ""
-    split: bool = False
     in_bytes: bool = False
     given: bool = False
 
@@ -163,5 +161,5 @@ class Schedule(Looped):
         if self.given:
             return "the given schedule"
         parts = [f"outer {' '.join(self.outer) or 'none'}", *map(str, self.loops)]
-        parts += ["bytes of elements"] * self.in_bytes + ["long digits split"] * self.split
+        parts += ["bytes of elements"] * self.in_bytes
         return " | ".join([*parts, *filter(None, [self.sized])])

@@ -2,7 +2,7 @@
 
     for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 
-`choose_permuted`, `choose_conversion` and `choose_digits` choose the blocks of some kinds of copies, and
+`choose_permuted` and `choose_digits` choose the blocks of some kinds of copies, and
 `choose_stages` those of all others. Each returns `Staging`.
 """
 
@@ -61,7 +61,6 @@ class StageCopy:
     tile        rows and columns of the tiles of a transpose; None: the compiler's own
     streams     whether it writes past the caches: never into a block that the next stage reads
     candidate   as in `StageChoice`
-    into_cache  whether it copies from memory into a block
     """
 
     src: AccessMap
@@ -71,7 +70,6 @@ class StageCopy:
     streams: bool = False
     tile: Tiles | None = None
     candidate: int = 0
-    into_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,6 @@ class SinglePass:
                 target=held,
                 tile=read,
                 candidate=choice.reads,
-                into_cache=True,
             ),
             StageCopy(
                 *outwards,

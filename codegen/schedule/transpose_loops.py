@@ -40,7 +40,7 @@ def scheduled(box: StridedBox, cut: Schedule, when: Conditions) -> Schedule:
     outer = tuple(name for name in cut.order if name in names)
     directives = *cut.directives, *later_entries(box, cut)
     sized = given_size(box, cut, when)
-    return replace(cut, outer=outer, directives=directives, sized=sized, split=False)
+    return replace(cut, outer=outer, directives=directives, sized=sized)
 
 
 def crowding(box: StridedBox) -> tuple[float, float]:

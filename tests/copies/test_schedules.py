@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -158,22 +157,19 @@ def test_a_printed_schedule_of_reversed_rows_is_read_again(columns: int) -> None
     np.testing.assert_array_equal(z, x[:, ::-1])
 
 
-@pytest.mark.parametrize("case", ["conversion", "relayout", "joined", "blocks"])
+@pytest.mark.parametrize("case", ["relayout", "joined"])
 @pytest.mark.parametrize("threads", [1, 4])
 def test_directives_of_a_large_copy_are_taken(case: str, threads: int) -> None:
-    """Those of two stages are of the copy in one pass; joined boxes and blocks in cache have none."""
+    """Those of two stages are of the copy in one pass; joined boxes have none."""
     bf16 = "bf16[2048,2048]{1,0:T(8,128)(2,1)}", "bf16[2048,2048]{0,1:T(8,128)(2,1)}"
     of: dict[str, tuple[Any, Any]] = {
-        "conversion": (np.empty((1536, 4096), ml_dtypes.bfloat16), np.empty((4096, 1536), np.float32).T),
         "relayout": bf16,
         "joined": ("u8[8192,4096]{1,0:T(8,32)}", None),
-        "blocks": (np.empty((500, 1000, 33), np.uint16).T, np.empty((33, 1000, 500), np.uint16)),
     }
-    casting: Any = "unsafe" if case == "conversion" else None
-    first = tj.explain(*of[case], casting=casting, threads=threads)
+    first = tj.explain(*of[case], threads=threads)
     once = getattr(first.program, "direct", first.program)
-    assert bool(first.directives) != any(x.is_joined or x.box.blocks for x in once.steps)
-    again = tj.explain(*of[case], casting=casting, threads=threads, schedule=first.directives or None)
+    assert bool(first.directives) != any(x.is_joined for x in once.steps)
+    again = tj.explain(*of[case], threads=threads, schedule=first.directives or None)
     assert again.directives == first.directives
     assert not first.directives or not again.schedule.startswith("blocks ")
 
@@ -428,7 +424,7 @@ def test_the_rest_of_a_run_is_less_than_a_line(columns: int) -> None:
 def test_a_run_of_full_super_vectors_needs_no_tail() -> None:
     x = np.arange(24 * 512, dtype=np.float32).reshape(24, 512)
     source = tj.explain("f32[24,512]{1,0:T(8,128)}", x, schedule="Vectorize(x=256)").source
-    assert "store_u8x256(dst_i + x, load_u8x256(src_i + x))" in source
+    assert re.search(r"store_u8x256\(dst_\w+ \+ x, load_u8x256\(src_\w+ \+ x\)\)", source)
     packed = tj.pack(x, "f32[24,512]{1,0:T(8,128)}", schedule="Vectorize(x=256)")
     np.testing.assert_array_equal(tj.unpack(packed), x)
     with pytest.raises(tj.ScheduleError, match="lanes of 1024 need a Tail"):

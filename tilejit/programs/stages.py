@@ -74,12 +74,12 @@ class Stages(ABC):
         """The directives of the largest box, in the form that `schedule=` takes.
 
         Those of a copy in two stages are the directives of the same copy in one pass. There are none, "",
-        where boxes are joined or run in blocks that stay in cache: `schedule=` takes boxes one by one.
+        where boxes are joined: `schedule=` takes boxes one by one.
         """
         staged = self._staged
         steps = _largest_first(staged.direct.steps if staged else self._compiled.steps)
         copied = next((step for step in steps if not step.nest.fills), None)
-        return "" if copied is None or copied.is_joined or copied.box.blocks else directives_of(copied)
+        return "" if copied is None or copied.is_joined else directives_of(copied)
 
     @property
     def source(self) -> str:

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from codegen import CopyOptions, CopyRequest, strided_map
 from codegen.ir.buffers import Buffer
 from codegen.ir.strided_box import Element, StridedBox
-from codegen.passes.block_axes import block_axes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.split_axes import split_axes
 from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.passes import NORMALIZE, run_passes
-from codegen.schedule.choose_cache_blocks import CacheBlocks
-from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
+from codegen.schedule.choose_cuts import cuts_of_a_run
 from codegen.schedule.choose_width import wide_axes
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.guard import strided_view
@@ -159,22 +157,3 @@ def test_splitting_runs_keeps_meaning(extra: int, width: int) -> None:
     for block_bytes in (16 * 8, 1):  # elements may be larger than a block
         parts = split_axes(box, cuts_of_a_run(box, block_bytes))
         assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
-
-
-@given(st.integers(2, 9), st.integers(2, 20), st.integers(2, 9), st.integers(1, 20))
-def test_blocks_keep_meaning(rows: int, middle: int, columns: int, extent: int) -> None:
-    box = box_of([(rows, columns, middle), (middle, rows * columns, 1), (columns, 1, rows * middle)])
-    for name, outer in (("d1", ()), ("d1", ("d0",)), ("d2", ("d1",))):
-        parts = block_axes(box, CacheBlocks(outer, name, min(extent, box.axis(name).extent)))
-        assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
-        for part in parts:
-            assert [x.name for x in part.axes[: part.blocks]] == [*outer, f"block_{name}"]
-
-
-@given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 9))
-def test_splitting_long_digits_keeps_meaning(rows: int, columns: int, block: int) -> None:
-    box = box_of([(rows, columns, 1), (3, rows * columns, rows * columns), (columns, 1, rows)])
-    parts = split_axes(box, cuts_of_long_digits(box, block))
-    assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
-    longest = max(x.extent for part in parts for x in part.axes if not x.name.startswith("long"))
-    assert longest <= max(2 * block, 3)
