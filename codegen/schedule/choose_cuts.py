@@ -1,4 +1,4 @@
-"""Choose the axes of a box that are split into blocks, and the schedules of the parts."""
+"""Choose the axes of a box that are split into blocks."""
 
 from __future__ import annotations
 
