@@ -25,20 +25,15 @@ Integers: TypeAlias = NDArray[np.int64]
 class BlockGrid:
     """An array of extents `dims` cut into blocks of `extents`; the last block of a dimension may be shorter.
 
-    merges  whether the last block of a dimension takes the remainder too, instead of a shorter one after it
-
-    dims (61, 83), extents (24, 16) -> counts (3, 6), short (True, True); if it merges, counts (2, 5)
+    dims (61, 83), extents (24, 16) -> counts (3, 6), short (True, True)
     """
 
     dims: Dims
     extents: Dims
-    merges: bool = False
 
     @property
     def counts(self) -> Dims:
         """Blocks along each dimension."""
-        if self.merges:
-            return tuple(max(n // e, 1) for n, e in zip(self.dims, self.extents, strict=True))
         return tuple(ceil_div(n, e) for n, e in zip(self.dims, self.extents, strict=True))
 
     @property

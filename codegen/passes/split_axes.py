@@ -1,4 +1,4 @@
-"""Split axes into full blocks and a remainder: for threads, short tables, and windows of the source."""
+"""Split axes into full blocks and a remainder: for threads, and for rows and columns of joined axes."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 from __future__ import annotations
 
 from codegen.analysis.ranges import check_disjoint
-from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.block_program import BlockProgram
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.call_tables import Bounds
@@ -54,9 +53,6 @@ class StagedProgram:
         Raises:
             KernelError: the storages overlap, or a block would leave them; nothing has been written.
         """
-        if other := self._other(dst):
-            other.run(src, dst, threads, alive=alive, flags=flags, disjoint=disjoint)
-            return
         if not disjoint:
             (src_low, src_stop), (dst_low, dst_stop) = self.bounds
             check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
@@ -71,14 +67,7 @@ class StagedProgram:
         Raises:
             KernelError: a kernel could not be built, or a block would leave what may be touched.
         """
-        if other := self._other(dst):
-            other.prepare(dst)
-        else:
-            self.blocks.prepare((0, dst))
-
-    def _other(self, dst: int) -> CopyProgram | None:
-        """The program that runs instead for a destination."""
-        return self.direct if self.staging.on_lines and dst % LINE_BYTES else None
+        self.blocks.prepare((0, dst))
 
     @property
     def launches(self) -> tuple[Launch, ...]:

@@ -152,8 +152,9 @@ def shortened(
 
 
 def _fixed_axes(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that layers of one buffer follow without a gap."""
-    return (*schedule.rows, *schedule.columns) if schedule.layers else ()
+    """The axes that follow each other without a gap: joined rows or columns, or those of layers."""
+    joined = schedule.rows, schedule.columns
+    return tuple(name for names in joined if len(names) > 1 or schedule.layers for name in names)
 
 
 def _half(axis: Axis) -> int:
@@ -206,8 +207,8 @@ def timed(
     moved_bits = prod(x.extent for x in box.axes) * bits
 
     def runner(schedule: Schedule) -> Callable[[], None]:
-        parts = parts_of(box, schedule, threads)
-        launches = tuple(_launch(part, own, bounds, specialize, threads) for part, own in parts)
+        parts = run_passes(CUT, box, schedule)
+        launches = tuple(_launch(part, schedule, bounds, specialize, threads) for part in parts)
         return partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads)
 
     return best_times([partial(runner, schedule) for schedule in schedules], moved_bits // 8, clock)
@@ -241,11 +242,6 @@ def best_times(
                 run()
             best[k] = min(best[k], (clock() - start) / runs)
     return tuple(best)
-
-
-def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:
-    """The boxes that run for one, and the schedule of each."""
-    return tuple((part, schedule) for part in run_passes(CUT, box, schedule))
 
 
 def _launch(

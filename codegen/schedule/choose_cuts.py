@@ -35,7 +35,7 @@ def choose_cuts(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
 
 
 def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
-    """The cuts of digits that follow digits shorter than a line, and are too long to be joined to them.
+    """The cuts of digits that follow short ones, and are too long to be joined to them.
 
     for i in 20: for j in 30000: for k in 3:  dst[i + 20*j + 600000*k] = src[k + 3*j + 90000*i]
     ->  blocks of 400 of j, which are joined to i
@@ -63,7 +63,7 @@ def _short_runs(box: StridedBox, staged: Schedule) -> tuple[Cut, ...]:
     """The cut of the digit that follows short result rows, which begin inside lines: tiles write longer runs.
 
     for i in 500: for j in 1000: for k in 33:  dst[33000*i + 33*j + k] = src[i + 500*j + 500000*k]
-    ->  blocks of 22 of j, which are joined to k: runs of 1452 bytes, not 66
+    ->  blocks of 23 of j, which are joined to k: runs of 1518 bytes, not 66   (u16)
     """
     rows = tuple(map(box.axis, staged.rows))
     run = size_of(rows) * box.width
@@ -72,7 +72,8 @@ def _short_runs(box: StridedBox, staged: Schedule) -> tuple[Cut, ...]:
         return ()
     if staged.layers or all(x.dst % LINE_BYTES == 0 for x in box.axes if x not in rows):
         return ()
-    block = ceil(following.extent / ceil(following.extent * run / JOINED_BYTES))
+    most = JOINED_BYTES // run
+    block = ceil(following.extent / ceil(following.extent / most))
     return (Cut(following.name, block, long_axis(following.name)),) if 1 < block < following.extent else ()
 
 

@@ -3,7 +3,7 @@
     for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 
 `choose_permuted` and `choose_digits` choose the blocks of some kinds of copies, and
-`choose_stages` those of all others. Each returns `Staging`.
+`choose_stages` those of other copies without conversion. Each returns `Staging`.
 """
 
 from __future__ import annotations
@@ -76,18 +76,16 @@ class StageCopy:
 class Staging:
     """A copy in two stages.
 
-    grid      the blocks
-    steps     bytes from one block to the next along each dimension, of the source and of the destination
-    kinds     the stages of each kind of block, for a block at the first position
-    ahead     how the source of the next block is prefetched
-    on_lines  whether destinations that begin inside a line are copied in one pass instead
+    grid   the blocks
+    steps  bytes from one block to the next along each dimension, of the source and of the destination
+    kinds  the stages of each kind of block, for a block at the first position
+    ahead  how the source of the next block is prefetched
     """
 
     grid: BlockGrid
     steps: tuple[Dims, Dims]
     kinds: Mapping[Ends, tuple[StageCopy, StageCopy]]
     ahead: PrefetchedBy = ""
-    on_lines: bool = False
 
     @property
     def block_bytes(self) -> int:
@@ -99,9 +97,8 @@ class Staging:
         cut = "x".join(str(n) for n in extents if n > 1) or "1"
         past = " past the caches" if any(outwards.streams for _, outwards in self.kinds.values()) else ""
         ahead = f"; {self.ahead} of the next block are prefetched" if self.ahead else ""
-        once = "; in one pass if the destination begins inside a line" if self.on_lines else ""
         count, size = prod(self.grid.counts), self.block_bytes
-        return f"{count} of {cut}, each copied into {size} bytes in cache and from there{past}{ahead}{once}"
+        return f"{count} of {cut}, each copied into {size} bytes in cache and from there{past}{ahead}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +197,10 @@ class SinglePass:
         cached: Cached,
         tile: Tiles | None = None,
         ahead: PrefetchedBy = "",
-        *,
-        on_lines: bool = False,
     ) -> Staging:
         """The copy in two stages; tile: of the transpose of the second one."""
         kinds = {ends: self.through(grid, ends, cached, tile) for ends in grid.ends()}
-        return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead, on_lines)
+        return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead)
 
 
 def held_element(element: Element) -> Element:

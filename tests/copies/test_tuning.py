@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen import described, machine
 from tests.tools.extent import lower_levels
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import run_python
@@ -261,3 +263,15 @@ def test_keywords_refused_by_pack_and_unpack(keywords: Any, error: type[Exceptio
         tj.unpack(tiled, out=back, **keywords)
     assert not out.any()
     assert not back.any()
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("error::codegen.FallbackWarning")
+def test_joined_rows_of_many_elements_are_tuned() -> None:
+    """Measured copies are as short as memory allows; rows still follow each other in them."""
+    x = np.arange(100 * 700 * 700, dtype=np.uint32).astype(np.uint8).reshape(100, 700, 700)
+    out = np.empty((700, 700, 100), np.uint8)
+    with described(replace(machine(), stream_bytes=1 << 20)):
+        assert "row = k j |" in tj.explain(out, x.T, threads=1).schedule
+        tj.copyto(out, x.T, tune=True, threads=1)
+    np.testing.assert_array_equal(out, x.T)

@@ -125,7 +125,6 @@ def transpose(
     machine: Machine,
     target: DTypeLike = None,
     pitch: int = 0,
-    stages: Mapping[str, Any] | None = None,
 ) -> Copy:
     """A transpose of an array in C order, possibly to another dtype, or to rows that are `pitch` apart."""
     rows, columns = dims
@@ -134,7 +133,7 @@ def transpose(
     title = f"{src.dtype}{[*dims]} transposed"
     title += "" if target is None else f" to {dst.dtype}"
     title += f", a row every {pitch} elements" if pitch else ""
-    return replace(copyto(title, dst, src, machine), stages=stages)
+    return copyto(title, dst, src, machine)
 
 
 def permute(dtype: DTypeLike, dims: tuple[int, ...], order: tuple[int, ...], machine: Machine) -> Copy:

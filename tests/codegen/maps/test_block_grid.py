@@ -30,11 +30,10 @@ def blocks_of(grid: BlockGrid) -> list[tuple[Dims, Ends]]:
     return [(place, kind(place)) for place in product(*map(range, grid.counts))]
 
 
-@pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
-def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
+def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, ...]) -> None:
     """Each element is in one block. Only the kinds that exist are listed."""
-    grid, array = BlockGrid(dims, extents, merges), np.zeros(dims, np.int32)
+    grid, array = BlockGrid(dims, extents), np.zeros(dims, np.int32)
     steps = grid.steps(array_map(array))
     assert steps is not None
     seen = set()
@@ -51,11 +50,10 @@ def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, 
     assert seen == set(grid.ends())
 
 
-@pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
-def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
+def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...]) -> None:
     """The offsets and kinds of all blocks equal those of the blocks one by one."""
-    grid, kinds = BlockGrid(dims, extents, merges), list(BlockGrid(dims, extents, merges).ends())
+    grid, kinds = BlockGrid(dims, extents), list(BlockGrid(dims, extents).ends())
     steps = tuple(7 * 10**k for k in range(len(dims)))
     blocks = blocks_of(grid)
     assert grid.offsets(steps).tolist() == [block_offset(place, steps) for place, _ in blocks]
