@@ -93,11 +93,11 @@ def _later_chunks(node: For, load: Load, store: Store, how: Prefetch) -> Body:
 def _in_runs(node: For, nest: CopyNest, how: Prefetch) -> Body:
     """Single elements in runs, which LLVM vectorizes, and requests between them.
 
-    before:  for x in 0..count: dst[2*x] = cast(src[4*x])            Prefetch("x", "prefetch_distance")
+    before:  for x in 0..count: dst[2*x] = cast(src[4*x])            Prefetch("x", 256)
     after:   stop = count // 64 * 64
              for x_run in 0..stop step 64:
                for x in 0..64: dst[2*(x_run + x)] = cast(src[4*(x_run + x)])
-               prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
+               prefetch the lines of 64 elements of src, 256 bytes ahead
              for x in stop..count: dst[2*x] = cast(src[4*x])
     """
     run, (steps,), sides = f"{node.index}_run", nest.loops, sides_of(nest)

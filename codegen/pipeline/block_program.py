@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, Integers
 from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.call_tables import Bounds, CallTable, Group, call_table
 from codegen.runtime.float_flags import watched
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
-from codegen.schedule.staging import PrefetchedBy
 from codegen.support.caching import Cache, lazy
 from codegen.support.dataclasses import dataclass
 
@@ -57,34 +55,28 @@ class BlockCopies:
 
     programs  of each kind of block, for a block at the first position
     src, dst  the numbers of the addresses
-    ahead     "rows": the copy also prefetches the rows of the next block; "lines": it requests the source of
-              the next block, instead of copying
+    requests  whether the programs request the source of the next block instead of copying
     """
 
     programs: Mapping[Ends, CopyProgram]
     src: int
     dst: int
-    ahead: PrefetchedBy = ""
+    requests: bool = False
 
     def group(self, block: Block) -> Group:
         """The launches for a block."""
         offsets = (self.src, block.offsets[self.src]), (self.dst, block.offsets[self.dst])
-        if self.ahead != "lines":
-            return [(self.launches(block.kind, block.ahead), offsets)]
+        if not self.requests:
+            return [(self.programs[block.kind].launches, offsets)]
         if block.following is None:
             return []
         source = self.src, block.offsets[self.src] + block.ahead
-        return [(self.launches(block.following), (source, offsets[1]))]
-
-    def launches(self, kind: Ends, ahead: int = 0) -> tuple[Launch, ...]:
-        """The launches for a kind of block; ahead: bytes to the rows of the next block."""
-        launches = self.programs[kind].launches
-        return tuple(with_prefetch(x, ahead) for x in launches) if self.ahead == "rows" else launches
+        return [(self.programs[block.following].launches, (source, offsets[1]))]
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of all kinds of blocks."""
-        return tuple(x.step for kind in self.programs for x in self.launches(kind))
+        return tuple(x.step for program in self.programs.values() for x in program.launches)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -182,7 +174,9 @@ class BlockProgram:
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches of every kind of block."""
-        return tuple(x for kind in self.grid.ends() for step in self.copies for x in step.launches(kind))
+        return tuple(
+            x for kind in self.grid.ends() for step in self.copies for x in step.programs[kind].launches
+        )
 
     @property
     def fills_bytes(self) -> bool:

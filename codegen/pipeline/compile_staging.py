@@ -32,9 +32,7 @@ def compile_staging(staging: Staging, direct: CopyProgram) -> StagedProgram:
     outwards = {ends: compile_stage(x) for ends, (_, x) in staging.kinds.items()}
     into, out = BlockCopies(inwards, SOURCE, CACHED), BlockCopies(outwards, CACHED, DESTINATION)
     steps: tuple[BlockCopies, ...] = into, out
-    if staging.ahead == "rows":
-        steps = replace(into, ahead="rows"), out
-    elif staging.ahead == "lines":
+    if staging.ahead:
         first, second = _requests(inwards)
         steps = into, first, out, second
     blocks = BlockProgram(staging.grid, staging.steps, direct.bounds, (staging.block_bytes,), steps)
@@ -61,7 +59,7 @@ def _requests(inwards: Mapping[Ends, CopyProgram]) -> Iterator[BlockCopies]:
     launches = {ends: _request_launches(x) for ends, x in inwards.items()}
     for part in (slice(1), slice(1, None)):
         programs = {ends: replace(x, launches=launches[ends][part]) for ends, x in inwards.items()}
-        yield BlockCopies(programs, SOURCE, CACHED, "lines")
+        yield BlockCopies(programs, SOURCE, CACHED, requests=True)
 
 
 def _request_launches(inwards: CopyProgram) -> tuple[Launch, ...]:

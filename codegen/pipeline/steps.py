@@ -17,7 +17,7 @@ from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import CUT, SELECT, run_passes
 from codegen.pipeline.verify import check_lanes, check_stage
 from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
-from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
+from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, calls_for
 from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
@@ -29,9 +29,8 @@ from codegen.schedule.copy_nest import (
     offset_tables,
     structure_digest,
 )
-from codegen.schedule.directives import Gather, Prefetch, Vectorize
+from codegen.schedule.directives import Gather, Vectorize
 from codegen.schedule.loops import int_size
-from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.support.caching import Cache
@@ -139,13 +138,12 @@ def _lowered(nest: CopyNest, arguments: tuple[str, ...], name: str) -> Function:
 
 
 def first_arguments(nest: CopyNest) -> tuple[str, ...]:
-    """The arguments of a kernel before its sizes: tables, padding and prefetches."""
+    """The arguments of a kernel before its sizes: tables and padding."""
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
         *offset_tables(nest),
         *(SEGMENT_ARGUMENTS if nest.obeying(Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
-        *(PREFETCH_ARGUMENT for x in nest.obeying(Prefetch) if x.distance == PREFETCH_ARGUMENT),
     )
 
 
@@ -263,13 +261,6 @@ def with_alternative(
     if len(parts) > 1:
         raise AssertionError(f"expected a schedule for one launch, got one for {len(parts)}: {otherwise}")
     return replace(launch, misaligned=make(parts[0], otherwise))
-
-
-def with_prefetch(launch: Launch, distance: int) -> Launch:
-    """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
-    prefetched = launch.step.schedule.changed(Prefetch("x", PREFETCH_ARGUMENT))
-    step = step_of(launch.step.box, prefetched)
-    return proven(replace(launch, runs=step, calls=PrefetchCall(distance)))
 
 
 def reach_of(box: StridedBox) -> tuple[int, int, int, int]:

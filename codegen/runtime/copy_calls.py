@@ -1,4 +1,4 @@
-"""Calls with arguments of their own: a prefetch distance, or tables built while the copy runs."""
+"""Calls with tables of their own, which are built while the copy runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.runtime.calls import Calls, Chunk, Pattern, PlainCall
 from codegen.runtime.step import Step
 from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
-from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, OFFSET_TABLES, PREFETCH_ARGUMENT, Table
+from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, OFFSET_TABLES, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
@@ -31,18 +31,6 @@ OFFSET_ARGUMENTS = (*OFFSET_TABLES, ENTRIES_ARGUMENT, "prefetch_low", "prefetch_
 
 The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.
 """
-
-
-@dataclass(frozen=True)
-class PrefetchCall(PlainCall):
-    """One call that prefetches lines at a distance in bytes, for a later call to read."""
-
-    distance: int = 0
-
-    @property
-    def given(self) -> dict[str, int]:
-        """The prefetch distance."""
-        return {PREFETCH_ARGUMENT: self.distance}
 
 
 @dataclass(frozen=True)

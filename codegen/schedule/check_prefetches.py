@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.schedule.copy_nest import CopyNest
 from codegen.schedule.directives import Assemble, Prefetch
-from codegen.schedule.offset_tables import ENTRIES_ARGUMENT, PREFETCH_ARGUMENT
+from codegen.schedule.offset_tables import ENTRIES_ARGUMENT
 from codegen.schedule.read_directives import refuse
 
 
@@ -22,7 +22,7 @@ def check_prefetches(nest: CopyNest) -> None:
             refuse(f"expected chunks=0 for a loop without a table, got {x}", x)
         if x.loop == "tile" and x.distance != 1:
             refuse(f"expected a distance of 1 tile, got {x}", x)
-        if x.distance == (ENTRIES_ARGUMENT if x.loop == "entry" else PREFETCH_ARGUMENT):
+        if x.loop == "entry" and x.distance == ENTRIES_ARGUMENT:
             continue
         goes_back = nest.goes_back and x.loop != "entry"
         if not isinstance(x.distance, int) or (x.distance < 1 and not goes_back):

@@ -55,16 +55,22 @@ def _without_shuffles(box: StridedBox, when: Conditions) -> Schedule:
     past_cache = when.go_past_cache(box)
     inner = inner_loops(box, past_cache=past_cache)
     if inner is None:
-        found = transpose_schedule(box, when, stream=past_cache)
-        if not past_cache and (streams_transposes(box, when) or _is_crowded(box, when)):
-            streamed = transpose_schedule(box, when, stream=True)
-            found = streamed if streamed and _gains_by_streaming(box, streamed, when) else found
-        if found is not None:
+        if found := transposed(box, when):
             return found
         inner = short_loops(box)
     stream = past_cache and bool(inner.streams)
     outer = best_order(box, outer_loops(box, inner.inner), inner.inner, stream=stream)
     return loop_schedule(box, inner, outer, when, stream=stream)
+
+
+def transposed(box: StridedBox, when: Conditions) -> Schedule | None:
+    """The schedule of a transpose, past the cache or in it; None if its digits are too short."""
+    past_cache = when.go_past_cache(box)
+    found = transpose_schedule(box, when, stream=past_cache)
+    if not past_cache and (_streams(box, when) or _is_crowded(box, when)):
+        streamed = transpose_schedule(box, when, stream=True)
+        return streamed if streamed and _gains_by_streaming(box, streamed, when) else found
+    return found
 
 
 def simplest(box: StridedBox) -> Schedule:
@@ -90,12 +96,12 @@ def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
     return [loop for loop in box.axes if loop.name not in inner]
 
 
-def streams_transposes(box: StridedBox, when: Conditions) -> bool:
+def _streams(box: StridedBox, when: Conditions) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
     The threshold counts as half of the last cache if it is more than that, which one core seldom has alone.
-    Rows that share cache sets are evicted even sooner. Of the recorded transposes of 10 to 16 MiB, these
-    shares cost the least (Zen 4, AVX2 and AVX-512, 2026-12).
+    Rows that share cache sets are evicted even sooner. These shares cost the
+    least in record-zen-4-avx512 and record-zen-4-avx2 (2026-12).
     """
     share = SHARING_SHARE if shares_sets(box, ALIAS_BYTES) else TRANSPOSED_SHARE
     return when.go_past_share(box, share)
@@ -124,7 +130,7 @@ def _gains_by_streaming(box: StridedBox, schedule: Schedule, when: Conditions) -
         return False
     source, result = crowding(box)
     both = min(source, result) >= BOTH_CROWDED and not schedule.stages_rows
-    return streams_transposes(box, when) or (schedule.staged and (source >= CROWDED or both))
+    return _streams(box, when) or (schedule.staged and (source >= CROWDED or both))
 
 
 def loop_schedule(

@@ -6,9 +6,9 @@ from math import ceil
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
-from codegen.schedule.choose import streams_transposes
+from codegen.schedule.choose import transposed
 from codegen.schedule.choose_inner import inner_loops
-from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
+from codegen.schedule.choose_transpose import LONG_ROW_BYTES
 from codegen.schedule.conditions import Conditions
 from codegen.schedule.schedule import MOST_LOOPS, Cut, Schedule
 from codegen.schedule.transpose_blocks import MOST_JOINED, STAGED_BYTES, joined_rows, size_of
@@ -47,7 +47,7 @@ def _joined_digits(box: StridedBox, when: Conditions) -> tuple[Cut, ...]:
         return ()
     if following := _too_long(box, "dst", MOST_JOINED):
         return _even(following, JOINED_DIGITS // row.extent)
-    found = transpose_schedule(box, stream=streams_transposes(box, when))
+    found = transposed(box, when)
     if found and (joined := _short_runs(box, found)):
         return joined
     run = size_of(joined_rows(box)) * box.width

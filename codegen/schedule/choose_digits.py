@@ -85,7 +85,7 @@ def digit_staging(
     grid = digit_grid(digits, width, copy.part)
     if grid is None:
         return None
-    over = copy.over(digits, (0, 0))
+    over = copy.over(digits)
 
     def cached(order: Order) -> Cached:
         strides = cached_strides(digits, grid.extents, order, width)

@@ -53,7 +53,7 @@ def period_staging(copy: SinglePass, layout: PermutedMap) -> Staging | None:
         plain = block_map(array, grid, ends), unpermuted_map(layout, extents, digits, copy.target.bits)
         periods = period_maps(layout, digits, copy.target.bits)
         if packs:
-            kinds[ends] = copy.stages(plain, periods, (packing_tile(itemsize), None))
+            kinds[ends] = copy.stages(plain, periods, packing_tile(itemsize))
         else:
             kinds[ends] = copy.stages(periods[::-1], plain[::-1])
     return Staging(grid, (steps_of(grid, copy.src), steps_of(grid, copy.dst)), kinds)

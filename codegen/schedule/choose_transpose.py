@@ -69,9 +69,9 @@ FLAT_BYTES, FLAT_BYTES_OF_FEW = 2, 4
 """Largest elements for which staged tiles are filled in 16x64 blocks, with 32 registers and with 16.
 
 A 64x64 block of them has 64 or 32 source rows: more than there are registers, and rows of many pitches share
-L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast). Tiles of one
-line of each source row are filled so with 32 registers as well: u32 1.1 to 1.4 times as fast, but in tiles of
-several lines 0.4 to 1.4 (Zen 4, 2026-12).
+L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast). With 32
+registers, 16x64 blocks also fill tiles of one line per source row: u32 is 1.1 to 1.4 times as fast there, but
+0.4 to 1.4 times in tiles of several lines (Zen 4, 2026-12).
 """
 
 LEAST_FILLED = 0.65
@@ -108,8 +108,9 @@ CARRIED_COLUMNS = 1 << 11
 """Columns of a tile whose lines are carried, 64 bytes for each: the second cache holds them."""
 
 CARRIED_LINES = 4
-"""Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others. In 14 records, 4 are
-1.1 times as fast as 2, and 2 as 1 (Zen 4, 2026-12); u32 have 0.95 of the speed with 2."""
+"""Lines of each result row in such a tile if elements have `WIDE_BYTES`; one of others. 4 lines are 1.1 times
+as fast as 2, and 2 are 1.1 times as fast as 1, in 14 cases of record-zen-4-avx512; u32 with 2 lines has 0.95
+of the speed with 1 (66 MB, Zen 4, 2026-11)."""
 
 CARRIED_CROWDING = 4 / 3
 """Lines are carried if blocks have at most so many source rows, in those that the first cache holds.

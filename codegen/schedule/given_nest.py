@@ -13,14 +13,12 @@ from codegen.schedule.copy_nest import CopyNest, shared_among_threads
 from codegen.schedule.directives import (
     Directive,
     LanesBeyond,
-    Prefetch,
     Reorder,
     Request,
     Tail,
     Tile,
     Vectorize,
 )
-from codegen.schedule.offset_tables import PREFETCH_ARGUMENT
 from codegen.schedule.read_directives import HELD, pointing, read_directives, refuse
 from codegen.schedule.transposed_nest import with_tables
 
@@ -81,8 +79,6 @@ def _with_defaults(made: CopyNest, nest: CopyNest) -> CopyNest:
 
 def _belongs_to_copy(directive: Directive) -> bool:
     """Whether a text repeats a directive: it follows from the layouts of both sides."""
-    if isinstance(directive, Prefetch):
-        return directive.distance == PREFETCH_ARGUMENT
     return isinstance(directive, (*HELD, LanesBeyond, Request))
 
 

@@ -58,5 +58,5 @@ LINE_TABLE = "line_offsets"
 PART_TABLES = PART_OFFSETS, PART_ORDERS = "part_offsets", "part_orders"
 """The arguments of a kernel for parts of the source: where each begins, and the orders of their bytes."""
 
-PREFETCH_ARGUMENT, ENTRIES_ARGUMENT = "prefetch_distance", "prefetch_entries"
-"""The arguments of a kernel for distances of prefetches that calls pass: in bytes, and in entries."""
+ENTRIES_ARGUMENT = "prefetch_entries"
+"""The argument of a kernel for the distance of prefetches that calls pass, in entries."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from codegen.ir.strided_box import Digit, Element, StridedBox
 from codegen.maps.access import AccessMap, strided_map
@@ -20,10 +20,6 @@ from codegen.maps.refine import PairTable
 from codegen.maps.windows import moved_map, tight_map, window_map
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
-
-PrefetchedBy: TypeAlias = Literal["", "rows", "lines"]
-"""How the source of the next block is prefetched: by the rows of this block while they are read, as lines
-that launches of their own request, or not at all."""
 
 Tiles: TypeAlias = tuple[int, int]
 """Rows and columns of the tiles of a transpose."""
@@ -79,13 +75,13 @@ class Staging:
     grid   the blocks
     steps  bytes from one block to the next along each dimension, of the source and of the destination
     kinds  the stages of each kind of block, for a block at the first position
-    ahead  how the source of the next block is prefetched
+    ahead  whether launches of their own request the source of the next block
     """
 
     grid: BlockGrid
     steps: tuple[Dims, Dims]
     kinds: Mapping[Ends, tuple[StageCopy, StageCopy]]
-    ahead: PrefetchedBy = ""
+    ahead: bool = False
 
     @property
     def block_bytes(self) -> int:
@@ -96,7 +92,7 @@ class Staging:
         _, extents = self.grid.box(next(iter(self.kinds)))
         cut = "x".join(str(n) for n in extents if n > 1) or "1"
         past = " past the caches" if any(outwards.streams for _, outwards in self.kinds.values()) else ""
-        ahead = f"; {self.ahead} of the next block are prefetched" if self.ahead else ""
+        ahead = "; lines of the next block are prefetched" if self.ahead else ""
         count, size = prod(self.grid.counts), self.block_bytes
         return f"{count} of {cut}, each copied into {size} bytes in cache and from there{past}{ahead}"
 
@@ -144,12 +140,12 @@ class SinglePass:
         """As in `StageChoice`."""
         return self.choice.part if self.choice else 1
 
-    def over(self, digits: Sequence[Digit], starts: tuple[int, int]) -> SinglePass:
-        """The same copy of an array that has these digits as dimensions; starts: of both sides, in bytes."""
+    def over(self, digits: Sequence[Digit]) -> SinglePass:
+        """The same copy of an array that has these digits as dimensions."""
         dims, *strides = zip(*digits, strict=True)
         src, dst = (
-            moved_map(tight_map(strided_map(dims, steps, (0, 0), element_bits=x.element_bits)), start)
-            for x, steps, start in zip((self.src, self.dst), strides, starts, strict=True)
+            tight_map(strided_map(dims, steps, (0, 0), element_bits=x.element_bits))
+            for x, steps in zip((self.src, self.dst), strides, strict=True)
         )
         return replace(self, src=src, dst=dst)
 
@@ -157,49 +153,25 @@ class SinglePass:
         self,
         inwards: tuple[AccessMap, AccessMap],
         outwards: tuple[AccessMap, AccessMap],
-        tiles: tuple[Tiles | None, Tiles | None] = (None, None),
+        tile: Tiles | None = None,
     ) -> tuple[StageCopy, StageCopy]:
-        """The stages of a kind of block, whose elements are converted on the way into the cache.
+        """The stages of a kind of block, whose elements are full bytes in cache.
 
-        tiles: of the transpose of each stage
+        tile: of the transpose into the cache
         """
         held, choice = held_element(self.target), self.choice or StageChoice()
-        read, write = tiles
-        return (
-            StageCopy(
-                *inwards,
-                source=self.source,
-                target=held,
-                tile=read,
-                candidate=choice.reads,
-            ),
-            StageCopy(
-                *outwards,
-                source=held,
-                target=self.target,
-                streams=self.streams,
-                tile=write,
-                candidate=choice.writes,
-            ),
-        )
+        into = StageCopy(*inwards, self.source, held, tile=tile, candidate=choice.reads)
+        return into, StageCopy(*outwards, held, self.target, self.streams, candidate=choice.writes)
 
-    def through(
-        self, grid: BlockGrid, ends: Ends, cached: Cached, tile: Tiles | None = None
-    ) -> tuple[StageCopy, StageCopy]:
-        """The stages of a kind of block; the arguments are as in `in_blocks`."""
+    def through(self, grid: BlockGrid, ends: Ends, cached: Cached) -> tuple[StageCopy, StageCopy]:
+        """The stages of a kind of block."""
         src, dst = (block_map(x, grid, ends) for x in (self.src, self.dst))
         block = cached(grid.box(ends)[1])
-        return self.stages((src, block), (block, dst), (None, tile))
+        return self.stages((src, block), (block, dst))
 
-    def in_blocks(
-        self,
-        grid: BlockGrid,
-        cached: Cached,
-        tile: Tiles | None = None,
-        ahead: PrefetchedBy = "",
-    ) -> Staging:
-        """The copy in two stages; tile: of the transpose of the second one."""
-        kinds = {ends: self.through(grid, ends, cached, tile) for ends in grid.ends()}
+    def in_blocks(self, grid: BlockGrid, cached: Cached, *, ahead: bool = False) -> Staging:
+        """The copy in two stages; ahead: as in `Staging`."""
+        kinds = {ends: self.through(grid, ends, cached) for ends in grid.ends()}
         return Staging(grid, (steps_of(grid, self.src), steps_of(grid, self.dst)), kinds, ahead)
 
 

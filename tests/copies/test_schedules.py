@@ -239,7 +239,7 @@ def test_interleaves_have_other_tails(tail: str, count: int) -> None:
         ),
         (STAGED.replace("1)", "2)"), "expected a distance of 1 tile, got"),
         (TRANSPOSE + ', Prefetch("row", 128)', "expected requests for column in this copy, got"),
-        (TRANSPOSE + ', Prefetch("column", "prefetch_distance")', "this copy does not take Prefetch("),
+        (TRANSPOSE + ', Prefetch("column", "prefetch_distance")', "expected a distance of 1 or more, got"),
         (TRANSPOSE + ', Prefetch("entry", 1)', "expected requests for column in this copy, got"),
         (TRANSPOSE + ", LanesBeyond()", "this copy does not take LanesBeyond()"),
         (TRANSPOSE + ', Table("src")', "expected Table as `explain` prints it"),

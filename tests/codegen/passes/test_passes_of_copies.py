@@ -17,8 +17,10 @@ from codegen.passes.split_axes import split_axes
 from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.passes import NORMALIZE, run_passes
-from codegen.schedule.choose_cuts import cuts_of_a_run
+from codegen.schedule.choose_cuts import JOINED_BYTES, choose_cuts, cuts_of_a_run
 from codegen.schedule.choose_width import wide_axes
+from codegen.schedule.conditions import Conditions
+from codegen.schedule.machine import ALWAYS_STREAM
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.guard import strided_view
 from tests.tools.replay import Watched, interpreted_when_lowered
@@ -157,3 +159,19 @@ def test_splitting_runs_keeps_meaning(extra: int, width: int) -> None:
     for block_bytes in (16 * 8, 1):  # elements may be larger than a block
         parts = split_axes(box, cuts_of_a_run(box, block_bytes))
         assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
+
+
+@pytest.mark.parametrize(
+    ("row", "middle", "joined"),
+    [(97, 29, True), (100, 31, True), (125, 23, True), (64, 50, False), (150, 31, False), (35, 20, False)],
+)
+def test_short_rows_are_joined_to_long_runs(row: int, middle: int, joined: bool) -> None:
+    """Rows of a line or more that begin inside lines follow each other in blocks, or all in one tile."""
+    columns = 65
+    digits = [(columns, 1, row * middle), (middle, columns, row), (row, columns * middle, 1)]
+    box = box_of([(n, 2 * src, 2 * dst) for n, src, dst in digits], width=2)
+    cuts = choose_cuts(box, Conditions(footprint=2 * box.size_bytes, stream_bytes=ALWAYS_STREAM))
+    parts = split_axes(box, cuts)
+    assert bool(cuts) == joined
+    assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
+    assert all(cut.axis == "d1" and 2 * row * cut.block <= JOINED_BYTES for cut in cuts)

@@ -91,7 +91,7 @@ class Sample:
 
         def counted(program: StagedProgram, dst: int) -> None:
             self.counts["staged"] += 1
-            self.counts["staged with requests"] += any(x.ahead == "lines" for x in program.blocks.copies)
+            self.counts["staged with requests"] += any(x.requests for x in program.blocks.copies)
             prepare(program, dst)
 
         own = (
